@@ -389,6 +389,31 @@ def test_sorts_of_many_numbers(dtype):
     np.testing.assert_array_equal(algorithms.sort(x % 100), np.sort(x % 100))
 
 
+@pytest.mark.parametrize("is_of_gpus", [False, True])
+@pytest.mark.parametrize(("dtype", "begin", "end"), [("u4", 3, 14), ("i2", 12, 16), ("f4", 9, None), ("u1", 0, 1)])
+@pytest.mark.sample(2)
+def test_sorts_by_some_bits(dtype, begin, end, is_of_gpus, monkeypatch):
+    """In one launch, in several parts, and as GPUs do; bits of floats are those that a radix sort sees."""
+    monkeypatch.setattr(radix_sort, "uses_blocks", lambda operands: is_of_gpus)
+    for size in (0, 1, 20, 900, 5001 if is_of_gpus else 70_001):
+        x = numbers(size, dtype)
+        ordered = x.view(f"u{x.itemsize}").astype(np.uint64)
+        sign = 1 << (x.itemsize * 8 - 1)
+        if dtype[0] == "f":
+            ordered = np.where(x == 0, sign, np.where(x < 0, ordered ^ (2 * sign - 1), ordered ^ sign))
+        elif dtype[0] == "i":
+            ordered = ordered ^ sign
+        seen = (ordered >> begin) & ((1 << ((end or x.itemsize * 8) - begin)) - 1)
+        order = np.argsort(seen, kind="stable")
+        bits = {"begin_bit": begin, "end_bit": end}
+        np.testing.assert_array_equal(algorithms.sort(x, **bits), x[order])
+        np.testing.assert_array_equal(algorithms.argsort(x, **bits), order)
+        order = np.argsort(seen.astype(np.int64) * -1, kind="stable")
+        keys, places = algorithms.sort_by_key(hip.to_device(x), np.arange(size), descending=True, **bits)
+        np.testing.assert_array_equal(host(keys), x[order])
+        np.testing.assert_array_equal(host(places), order)
+
+
 @pytest.mark.parametrize("size", [1, 900, 70_001])
 @pytest.mark.parametrize("dtype", ["u4", "f8", "u1"])
 @pytest.mark.sample(3)
@@ -569,6 +594,9 @@ MISTAKES = [
     (lambda: algorithms.sort(X.astype(np.complex64)), "source has elements of complex64, .*: pass less="),
     (lambda: algorithms.sort(np.zeros(3, [("a", "i4"), ("b", "i4")])), "source has records, .*: pass less="),
     (lambda: algorithms.sort_by_key(X, X[:3]), "source has 3 values for 9 keys"),
+    (lambda: algorithms.sort(X, end_bit=33), "end_bit is 33; pass an integer from 1 to 32"),
+    (lambda: algorithms.argsort(X, begin_bit=8, end_bit=8), "begin_bit is 8; pass an integer from 0 to 7"),
+    (lambda: algorithms.sort(X, max, begin_bit=1), "begin_bit is 1 and end_bit None, but less compares whole values"),
     (lambda: algorithms.topk(X, -1), "k is -1"),
     (lambda: algorithms.topk(X, 3, out=X), "out is ndarray; pass a pair of arrays"),
     (lambda: algorithms.topk(X, 3, out=(None, X[:2].copy())), r"out\[1\] has the shape \(2,\); 3 results need \(3,\)"),

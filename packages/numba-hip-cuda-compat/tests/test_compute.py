@@ -104,6 +104,18 @@ def test_segmented_reduction_with_gaps_and_overlaps(cuda: ModuleType, compute: M
     np.testing.assert_array_equal(out.copy_to_host(), expected)
 
 
+def test_radix_sort_by_some_bits(cuda: ModuleType, compute: ModuleType) -> None:
+    keys, places = np.arange(3001, dtype=np.uint16)[::-1].copy(), np.arange(3001)
+    keys_out, places_out = cuda.device_array(3001, np.uint16), cuda.device_array(3001, np.int64)
+    given = {"d_in_keys": cuda.to_device(keys), "d_out_keys": keys_out}
+    given |= {"d_in_values": cuda.to_device(places), "d_out_values": places_out}
+    order = compute.SortOrder.ASCENDING
+    compute.radix_sort(**given, num_items=3001, order=order, begin_bit=4, end_bit=7)
+    expected = np.argsort((keys >> 4) & 7, kind="stable")
+    np.testing.assert_array_equal(keys_out.copy_to_host(), keys[expected])
+    np.testing.assert_array_equal(places_out.copy_to_host(), expected)
+
+
 @pytest.mark.parametrize("is_descending", [False, True])
 def test_radix_sort_of_double_buffers(cuda: ModuleType, compute: ModuleType, is_descending: bool) -> None:
     places = np.arange(3001)
@@ -284,8 +296,8 @@ def test_output_iterators(cuda: ModuleType, compute: ModuleType) -> None:
 def test_arguments_that_do_not_fit(cuda: ModuleType, compute: ModuleType) -> None:
     source, out = cuda.to_device(INTEGERS), cuda.device_array(3001, np.int32)
     sort = {"d_in_keys": source, "d_out_keys": out, "num_items": 3001}
-    with pytest.raises(AlgorithmError, match="begin_bit is 2"):
-        compute.radix_sort(order=compute.SortOrder.ASCENDING, begin_bit=2, **sort)
+    with pytest.raises(AlgorithmError, match="begin_bit is 32; pass an integer from 0 to 31"):
+        compute.radix_sort(order=compute.SortOrder.ASCENDING, begin_bit=32, **sort)
     with pytest.raises(AlgorithmError, match="order is 1"):
         compute.radix_sort(order=1, **sort)
     with pytest.raises(AlgorithmError, match="num_items is -1"):

@@ -27,9 +27,10 @@ MOST_INSERTED = 24
 """Fewer keys are sorted by insertion, as counters would take longer to clear."""
 
 
-def sort_in_one_launch(operands: Operands, columns: Sequence[DeviceArray], dtype: Any, *, descending: bool) -> None:
-    """Sort *columns*, arrays of words, in place by the first of them, the bits of keys of *dtype*."""
-    _launch(Operands.like(operands), columns, dtype, 1, whole, descending=descending)
+def sort_in_one_launch(operands: Operands, columns: Sequence[DeviceArray], ordered: Any, bits: int) -> None:
+    """Sort *columns*, arrays of words, in place by the first of them: by the numbers of so many *bits* that *ordered*
+    makes of its words."""
+    _launch(Operands.like(operands), columns, ordered, bits, 1, whole)
 
 
 def sort_segments(
@@ -39,11 +40,12 @@ def sort_segments(
     *marks* integers that *read_offset* returns for the leaves of *operands*."""
     words = values.view(word_dtype(values.dtype, argument))
     bounds = _between(read_offset, operands.add(marks))
-    _launch(operands, [words], values.dtype, marks + 1, bounds, descending=descending)
+    ordered = ordering(values.dtype, descending=descending)
+    _launch(operands, [words], ordered, values.dtype.itemsize * 8, marks + 1, bounds)
 
 
 def _launch(
-    operands: Operands, columns: Sequence[DeviceArray], dtype: Any, segments: int, bounds: Any, *, descending: bool
+    operands: Operands, columns: Sequence[DeviceArray], ordered: Any, bits: int, segments: int, bounds: Any
 ) -> None:
     """Sort segments; kernels get the leaves of *operands*, the *columns* and as much memory beside."""
     count, place = columns[0].size, len(operands.leaves)
@@ -51,7 +53,7 @@ def _launch(
         operands.add(column)
     for column in columns:
         operands.add(operands.array(count, column.dtype))
-    kernel = _segment_kernel(bounds, ordering(dtype, descending=descending), dtype.itemsize, place, len(columns))
+    kernel = _segment_kernel(bounds, ordered, -(-bits // DIGIT_BITS), place, len(columns))
     kernel[segments, 1, operands.launch_stream](count, *operands.leaves)
 
 
@@ -79,7 +81,7 @@ def _between(read_offset: Any, marks: int) -> Any:
 
 @kept
 def _segment_kernel(bounds: Any, ordered: Any, passes: int, place: int, columns: int) -> Any:
-    """A kernel in which each thread sorts a segment of the *columns* arrays from *place* on, keys of *passes* bytes;
+    """A kernel in which each thread sorts a segment of the *columns* arrays from *place* on, by *passes* digits;
     those behind them have as much memory."""
     sort_radix, insert = _sort_radix(ordered, passes, place, columns), _insert(ordered, place)
     most_inserted = MOST_INSERTED if columns == 1 else 0

@@ -61,32 +61,35 @@ def sort_pairs(
     descending: bool,
     argument: str = "keys",
     sources: Sequence[DeviceArray] | None = None,
+    bits: tuple[int, int] | None = None,
 ) -> None:
     """Sort *keys*, which callers know as *argument*, in place, and the elements of *others* with them; equal keys keep
     their order. With *sources*, arrays as large as *keys* and *others*, their elements are sorted, and they stay as
-    they are."""
+    they are. With *bits*, those from the first up to and without the second are looked at alone."""
     dtype, count = keys.dtype, keys.size
     columns = [keys.view(word_dtype(dtype, argument)), *map(_as_words, others)]
     given = columns if sources is None else [one.view(to.dtype) for one, to in zip(sources, columns, strict=True)]
+    width = dtype.itemsize * 8 if bits is None else bits[1] - bits[0]
+    ordered = ordering(dtype, descending=descending, bits=bits)
     if count < 2:
         _copy_columns(operands, given, columns)
         return
     if count <= MOST_IN_ONE and not uses_blocks(operands):
         _copy_columns(operands, given, columns)
-        sort_in_one_launch(operands, columns, dtype, descending=descending)
+        sort_in_one_launch(operands, columns, ordered, width)
         return
     spare = [operands.array(count, column.dtype) for column in columns]
     parts = _parts_of(operands, count, columns_of([column.dtype for column in columns]))
-    bits = _digit_bits(operands, dtype.itemsize, count)
-    counts = operands.array((1 << bits) * parts.parts, "int64")
-    digit = _digit_of(ordering(dtype, descending=descending), bits)
-    shifts = range(0, dtype.itemsize * 8, bits)
+    digit_bits = _digit_bits(operands, dtype.itemsize, count)
+    counts = operands.array((1 << digit_bits) * parts.parts, "int64")
+    digit = _digit_of(ordered, digit_bits)
+    shifts = range(0, width, digit_bits)
     if len(shifts) % 2 and given is columns:  # the first pass writes there, as the last one does
         _copy_columns(operands, columns, spare)
         given = spare
     for left, shift in zip(reversed(range(len(shifts))), shifts, strict=True):
         target = spare if left % 2 else columns
-        _move_by_digit(operands, parts, digit, 1 << bits, shift, given, target, counts)
+        _move_by_digit(operands, parts, digit, 1 << digit_bits, shift, given, target, counts)
         given = target
 
 

@@ -32,11 +32,19 @@ def extents_of(threads: Threads) -> Extents:
     return tuple(int(extent) for extent in shape)
 
 
-def checked_count(value: Any, argument: str, most: int = 2**16) -> int:
-    """*value* as an integer from 1 to *most*; raises `AlgorithmError` for others, which callers know as *argument*."""
-    if not is_whole(value) or not 1 <= value <= most:
-        raise AlgorithmError(f"{argument} is {value!r}; pass an integer from 1 to {most}")
+def checked_count(value: Any, argument: str, most: int = 2**16, least: int = 1) -> int:
+    """*value* as an integer from *least* to *most*; raises `AlgorithmError` for others, which callers know as
+    *argument*."""
+    if not is_whole(value) or not least <= value <= most:
+        raise AlgorithmError(f"{argument} is {value!r}; pass an integer from {least} to {most}")
     return int(value)
+
+
+def checked_bits(width: int, begin_bit: Any, end_bit: Any) -> tuple[int, int]:
+    """The first of the bits of keys of *width* bits that are looked at, and the one behind the last, by default all.
+    Raises `AlgorithmError` for bits that keys have not, and for none."""
+    end = checked_count(width if end_bit is None else end_bit, "end_bit", width)
+    return checked_count(begin_bit, "begin_bit", end - 1, least=0), end
 
 
 def check_choice(value: Any, argument: str, choices: Sequence[str]) -> None:

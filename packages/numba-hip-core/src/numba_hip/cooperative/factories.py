@@ -9,7 +9,7 @@ from typing import Any, Literal
 from numba.core import types
 
 from numba_hip.cooperative import exchanges, histograms, neighbours, tile_scans, transfers, values
-from numba_hip.cooperative.arguments import Extents, Threads, check_choice, checked_count, extents_of
+from numba_hip.cooperative.arguments import Extents, Threads, check_choice, checked_bits, checked_count, extents_of
 from numba_hip.cooperative.groups import Group, wave_group
 from numba_hip.cooperative.operators import in_kernels
 from numba_hip.cooperative.pair_sorts import merge_sort_keys, merge_sort_pairs, radix_sort_of
@@ -305,8 +305,4 @@ def _check_number(dtype: Any) -> types.Type:
 
 
 def _bits(kind: types.Type, begin: Any, end: Any) -> tuple[int, int]:
-    width = values.dtypes_of(kind, "dtype")[0].itemsize * 8
-    last = checked_count(width if end is None else end, "end_bit", width)
-    if begin != 0:
-        checked_count(begin, "begin_bit", last - 1)
-    return int(begin), last
+    return checked_bits(values.dtypes_of(kind, "dtype")[0].itemsize * 8, begin, end)

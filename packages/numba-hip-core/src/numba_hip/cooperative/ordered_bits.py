@@ -29,9 +29,13 @@ def word_dtype(dtype: np.dtype[Any], argument: str) -> np.dtype[Any]:
 
 
 @kept
-def ordering(dtype: np.dtype[Any], *, descending: bool) -> Any:
-    """A device function from the bits of a number of *dtype* to an unsigned integer in the wanted order."""
+def ordering(dtype: np.dtype[Any], *, descending: bool, bits: tuple[int, int] | None = None) -> Any:
+    """A device function from the bits of a number of *dtype* to an unsigned integer in the wanted order; of *bits*,
+    those from the first up to and without the second alone, moved to the lowest places."""
     word = WORDS[dtype.itemsize]
+    if bits is not None:
+        whole, begin, mask = ordering(dtype, descending=descending), word(bits[0]), word((1 << (bits[1] - bits[0])) - 1)
+        return jit(device=True)(lambda key: word((whole(key) >> begin) & mask))
     sign = word(1 << (dtype.itemsize * 8 - 1))
     every = word((1 << (dtype.itemsize * 8)) - 1)
     ordered = _ascending(dtype, word, sign, every)

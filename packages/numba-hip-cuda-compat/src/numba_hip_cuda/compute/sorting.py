@@ -73,19 +73,15 @@ def radix_sort(
     end_bit: int | None = None,
     stream: Any = None,
 ) -> None:
-    """Sort *num_items* keys, with a value for each if given; equal keys keep their order. All bits of keys count."""
+    """Sort *num_items* keys, with a value for each if given; equal keys keep their order. The bits from
+    *begin_bit* up to and without *end_bit* are looked at, by default all."""
     descending = _is_descending(order)
     keys, keys_out = _pair(d_in_keys, d_out_keys, "keys")
     number, on = count_of(num_items, "num_items"), stream_of(stream)
     key_array = array_of(keys, number, "d_in_keys")[:number]
-    bits = key_array.dtype.itemsize * 8
-    if begin_bit not in (None, 0) or end_bit not in (None, bits):
-        raise AlgorithmError(
-            f"begin_bit is {begin_bit} and end_bit {end_bit}: keys of {key_array.dtype} are sorted by bits 0 to "
-            f"{bits}; sort by a TransformIterator of the keys that has the wanted bits, with merge_sort"
-        )
     values, values_out = _pair(d_in_values, d_out_values, "values")
-    _sort(key_array, keys_out, values, values_out, number, on, descending=descending)
+    bits = {"begin_bit": 0 if begin_bit is None else begin_bit, "end_bit": end_bit}
+    _sort(key_array, keys_out, values, values_out, number, on, descending=descending, **bits)
     _swap(d_in_keys, d_in_values)
 
 

@@ -77,6 +77,73 @@ def test_threads_of_a_loop_between_barriers_run_side_by_side(device: Device, for
     assert (f"3 of 3 regions run {default_lanes()} or " in function.form) == (form == "vectors")
 
 
+HALO = """
+  %tile = call ptr @spmd.shared.tile.288.16(ptr %item)
+  %before = mul i32 %b, 16
+  %column = add i32 %before, %tx
+  %width = add i32 %n, 2
+  %begin = mul i32 %ty, %width
+  %left.at = add i32 %begin, %column
+  %at = add i32 %left.at, 1
+  %own = getelementptr i32, ptr %x, i32 %at
+  %v = load i32, ptr %own
+  %slots = mul i32 %ty, 18
+  %left.slot = add i32 %slots, %tx
+  %slot = add i32 %left.slot, 1
+  %right.slot = add i32 %left.slot, 2
+  %place = getelementptr i32, ptr %tile, i32 %slot
+  store i32 %v, ptr %place
+  %is.first = icmp eq i32 %tx, 0
+  br i1 %is.first, label %first.one, label %more
+first.one:
+  %left = getelementptr i32, ptr %x, i32 %left.at
+  %v.left = load i32, ptr %left
+  %place.left = getelementptr i32, ptr %tile, i32 %left.slot
+  store i32 %v.left, ptr %place.left
+  br label %more
+more:
+  %is.last = icmp eq i32 %tx, 15
+  br i1 %is.last, label %last.one, label %all
+last.one:
+  %right.at = add i32 %at, 1
+  %right = getelementptr i32, ptr %x, i32 %right.at
+  %v.right = load i32, ptr %right
+  %place.right = getelementptr i32, ptr %tile, i32 %right.slot
+  store i32 %v.right, ptr %place.right
+  br label %all
+all:
+  call void @spmd.barrier(ptr %item)
+  %p.left = getelementptr i32, ptr %tile, i32 %left.slot
+  %p.right = getelementptr i32, ptr %tile, i32 %right.slot
+  %from.left = load i32, ptr %p.left
+  %from.right = load i32, ptr %p.right
+  %tripled = mul i32 %from.right, 3
+  %sum = add i32 %from.left, %tripled
+  %out.begin = mul i32 %ty, %n
+  %out.at = add i32 %out.begin, %column
+  %result = getelementptr i32, ptr %out, i32 %out.at
+  store i32 %sum, ptr %result
+  ret void
+"""
+
+
+@pytest.mark.parametrize("form", ["auto", "vectors", "regions"])
+def test_threads_at_the_edges_load_the_halo_of_a_tile(device: Device, form: str) -> None:
+    """Each takes one lane of a row that runs as a gang; what follows the barrier is left to LLVM."""
+    values = np.random.default_rng(3).integers(0, 1 << 20, (4, 16 * 5 + 2), np.int32)
+    x, out = to_device(values), to_device(np.zeros((4, 80), np.int32))
+    made = kernel(
+        HALO, [("out", "ptr"), ("x", "ptr"), ("n", "i32")], "declare ptr @spmd.shared.tile.288.16(ptr)\n",
+        shared_bytes=288,
+    )  # fmt: skip
+    with config.cpu_form.scope(form), config.cpu_width.scope(16):
+        function = launch(device, made, 5, (16, 4), out.address, x.address, 80)
+    np.testing.assert_array_equal(out.copy_to_host(), values[:, :-2] + 3 * values[:, 2:])
+    ran = {"auto": "1 of 2 regions run 16 threads", "vectors": "2 of 2 regions run 16 threads"}
+    assert ran.get(form, "regions") in function.form, function.form
+    assert ("regions run" in function.form) == (form != "regions")
+
+
 SOMETIMES = """
   br label %head
 head:

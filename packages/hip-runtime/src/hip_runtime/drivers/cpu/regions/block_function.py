@@ -32,6 +32,7 @@ from hip_runtime.drivers.cpu.regions.active_threads import count_active
 from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
 from hip_runtime.drivers.cpu.regions.bounds_versioning import BoundsVersioning
 from hip_runtime.drivers.cpu.regions.context_values import divides_rows, splits_gangs_in
+from hip_runtime.drivers.cpu.regions.edge_threads import has_edge_threads
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, SyncPoint
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan, GangRegionWriter, PausingGangs
 from hip_runtime.drivers.cpu.regions.outline import StatePlaces
@@ -212,8 +213,10 @@ class BlockFunction(BlockWriter):
             region, self.graph, self.ctx.transfers, AXES[self.item.axes[0]], self._most_lanes
         )  # fmt: skip
         strided = 2 <= (self._strides.farthest(region.blocks, "store") or 0) <= MAX_STRIDE
+        edges = active == self._most_lanes and has_edge_threads(region, self.graph, AXES[self.item.axes[0]])
         joined = self.item.tile > 1
-        if self._gang_plan.selects(region, self.graph, independent and not divides and not strided) or joined:
+        vectorizable = independent and not (divides or strided or edges)
+        if self._gang_plan.selects(region, self.graph, vectorizable) or joined:
             state_places = StatePlaces(self.states, self.next, self.returned)
             may_pause = region.start is None and self._may_pause
             arguments = self.function.args

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from llvmlite import ir
@@ -13,8 +14,9 @@ from hip_runtime.drivers.cpu.analyses.elementwise import mark_elementwise_calls
 from hip_runtime.drivers.cpu.analyses.global_indices import computes_with_extent
 from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
+from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides, guess_strides
 from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
-from hip_runtime.drivers.cpu.ir.model import Function
+from hip_runtime.drivers.cpu.ir.model import Argument, Function
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.ir.trace import record
@@ -39,15 +41,18 @@ class KernelGraph:
     has_frozen_loads: bool
     spin_loops: int
     """The number of loops with yields."""
+    strides: Mapping[Argument, int] = field(default_factory=dict)
+    """Arguments that probably are these numbers of bytes, for a version of the code."""
 
 
 def read_kernel(
     request: KernelRequest, *, unroll: bool = False, limits_callees: bool = True, tiles: bool = False,
-    any_length: bool = False,
+    any_length: bool = False, guesses_strides: bool = False,
 ) -> KernelGraph:  # fmt: skip
     """The graph of the kernel. *unroll* unrolls loops with small trip counts; *limits_callees* limits the stack of
     functions that are not inlined; with *tiles*, gangs may reach over several blocks; with *any_length*, the length of
-    blocks is not a constant, if one program can run blocks of several lengths as well as one for each.
+    blocks is not a constant, if one program can run blocks of several lengths as well as one for each;
+    *guesses_strides* looks for arguments that are distances in arrays, and chooses the axis as if they were as guessed.
 
     Raises `UnsupportedError` for unsupported instructions, and for functions that have to be inlined and cannot be.
     """
@@ -68,16 +73,22 @@ def read_kernel(
         function = read_function(printed, kernel.name, item.module.context)
     record("read", function)
     if item.lengths is not None and computes_with_extent(function, "x", may_step=bool(request.reach.waiting)):
-        return read_kernel(request, unroll=unroll, limits_callees=limits_callees, tiles=tiles)
+        return read_kernel(
+            request, unroll=unroll, limits_callees=limits_callees, tiles=tiles, guesses_strides=guesses_strides
+        )
     mark_elementwise_calls(function, printed, item.module.context)
     record("mark_elementwise_calls", function)
     frozen = LOADS_ARE_LATE and freeze_loads(function)
     record("freeze_loads", function)
     spin_loops = 0 if request.is_single_thread else insert_yields(function)
     record("insert_yields", function)
+    size_of = measure_types(machine.target_data, item.module.context)
+    strides = guess_strides(function, size_of) if guesses_strides and not spin_loops else {}
     if request.is_turnable and not spin_loops:
-        size_of = measure_types(machine.target_data, item.module.context)
-        choice = AxisChoice(function, request.block, size_of, request.chosen_width, tiles and request.is_tileable)
+        choice = AxisChoice(
+            function, request.block, size_of, request.chosen_width, tiles and request.is_tileable,
+            assume_strides(function, strides) if strides else None,
+        )  # fmt: skip
         item.axes = choice.choose(request.requested_lanes)
         item.tile = choice.count_blocks(item.axes[0])
         if item.tile > 1:
@@ -87,7 +98,7 @@ def read_kernel(
     if not (spin_loops or request.reach.observed):
         updates = find_totals(function)
         item.totals = ChunkTotals(item, updates) if updates else None
-    return KernelGraph(function, module, item, frozen, spin_loops)
+    return KernelGraph(function, module, item, frozen, spin_loops, strides)
 
 
 def multiplies_length(request: KernelRequest) -> bool:

@@ -50,12 +50,16 @@ def order_axes(first: int) -> Axes:
 class AxisChoice:
     """Chooses the axis of the lanes of a kernel with the graph *function* in blocks of the shape *block*.
 
-    *width* is the requested number of lanes. With *tiles*, gangs may reach over several blocks, where the kernel cannot
-    tell that they do.
+    *estimated* is a version of it whose costs decide. *width* is the requested number of lanes. With *tiles*, gangs
+    may reach over several blocks, where the kernel cannot tell that they do.
     """
 
-    def __init__(self, function: Function, block: Dim3, size_of: SizeOf, width: int | None, tiles: bool) -> None:
+    def __init__(
+        self, function: Function, block: Dim3, size_of: SizeOf, width: int | None, tiles: bool,
+        estimated: Function | None = None,
+    ) -> None:  # fmt: skip
         self._function = function
+        self._estimated = estimated or function
         self._block = block
         self._size_of = size_of
         self._width = width
@@ -142,7 +146,7 @@ class AxisChoice:
         aligned = align_gangs(self._width_along(axis), AXES[axis], self._block[axis], False)
         shapes, _ = assume_early_exits(
             lambda assumed: VectorShapes(
-                self._function, assumed, self._size_of, lambda alloca: 1, False, AXES[axis], aligned
+                self._estimated, assumed, self._size_of, lambda alloca: 1, False, AXES[axis], aligned
             ),
             on_data=False,
         )

@@ -17,7 +17,7 @@ from hip_runtime.errors import UnsupportedError
 
 def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     """A plan for a kernel whose threads do not wait for each other; if they turn out to spin, one with regions."""
-    graph = read_kernel(request, tiles=True, any_length=True)
+    graph = read_kernel(request, tiles=True, any_length=True, guesses_strides=True)
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs, form=VECTORS)
     item, kernel = graph.item, request.kernel
@@ -27,6 +27,7 @@ def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     body = GangBody(
         graph.function, item, kernel_type(kernel), graph.module, request.machine.target_data, width,
         check_cost=config.cpu_form() == AUTO, exact=request.chosen_width is not None,
+        strides=graph.strides,
     )  # fmt: skip
     build_worker(kernel, item, body)
     told = "; ".join(filter(None, [reason, body.describe(), describe_axis(item)]))

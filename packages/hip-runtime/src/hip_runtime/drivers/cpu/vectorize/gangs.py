@@ -11,21 +11,22 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, NumberedWorkItem, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Blocks, counted
 from hip_runtime.drivers.cpu.analyses.alignments import align_gangs
-from hip_runtime.drivers.cpu.analyses.cost_model import check_profitable
+from hip_runtime.drivers.cpu.analyses.cost_model import check_profitable, estimate_lane
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES, has_grid_stride_loop
 from hip_runtime.drivers.cpu.analyses.private_arrays import find_private_arrays
 from hip_runtime.drivers.cpu.analyses.recurrences import waits_for_results
 from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
+from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import gives_places
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
-from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruction
+from hip_runtime.drivers.cpu.ir.model import Argument, Block, Constant, Function, Instruction
 from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.ir.trace import record
-from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, PTR, VOID, allocate
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID, allocate
 from hip_runtime.drivers.cpu.passes.interleave_private import interleave_private
 from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_rows
 from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
@@ -54,21 +55,33 @@ _MANY_INSTRUCTIONS = 400
 tenth of its run time, and saves a third of its compile time."""
 
 
+_WORTHWHILE = 0.5
+"""Cycles per thread that guessed strides have to save: about half of an access that needs no gather."""
+
+
+_MUCH_LESS = 0.9
+"""What guessed strides leave of a kernel's cost, at most: it is compiled twice for them."""
+
+_MOST_VERSIONED = 1000
+"""The most instructions of a kernel that is written a second time for guessed strides."""
+
+
 _REGISTER_BYTES = 16 << 10
 """Private arrays of all lanes of a gang that are larger than this together are not going to be registers."""
 
 
 class GangBody:
     """A worker's body that runs gangs of *width* threads along the axis of the lanes, or half or twice as many unless
-    the width is *exact*.
+    the width is *exact*; with a version for arguments that are what *strides* guesses, if that accesses memory better.
 
     A call raises `UnsupportedError` if vectors cannot run the kernel or, with *check_cost*, if the cost model finds
     that they should not."""
 
     def __init__(
         self, function: Function, item: WorkItem, kind: ir.FunctionType, source: Any, layout: Any, width: int,
-        check_cost: bool = False, exact: bool = True,
+        check_cost: bool = False, exact: bool = True, strides: Mapping[Argument, int] | None = None,
     ) -> None:  # fmt: skip
+        self._strides = strides or {}
         self._function = function
         self._item = item
         self._kind = kind
@@ -79,23 +92,64 @@ class GangBody:
         self._widens = not exact
         self._check_cost = check_cost
         self._rows = self._multiple = 1
+        self._guesses = False
 
     def __call__(
         self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks
     ) -> None:  # fmt: skip
         """Run the threads of *blocks*, each of which *place* holds in its turn."""
-        item = self._item
-        symbols = SymbolDeclarations(item.module, self._source)
-        make = partial(
-            GangFunction, self._function, item, self._kind.args, symbols, self._size_of, exits_on_data=False,
-            may_suspend=True,
-        )  # fmt: skip
-        made = make_gang(make, self._width, self._widens)
-        width = self._width = made.width
+        symbols = SymbolDeclarations(self._item.module, self._source)
+        guessed = self._make_guessed(symbols)
+        self._guesses = guessed is not None
+        made = self._make(symbols, self._function, GANG_FUNCTION)
+        if guessed is not None and not self._is_better(guessed, made):
+            guessed, self._guesses = None, False
         if self._check_cost:
-            check_profitable(made.shapes, self._size_of, width)
+            best = guessed or made
+            check_profitable(best.shapes, self._size_of, best.width)
+        self._multiple = max(1 if gang.has_partial_gangs else gang.width for gang in (made, guessed or made))
+        if guessed is None:
+            self._run(builder, place, arguments, blocks, made)
+            return
+        with builder.if_else(self._are_as_guessed(builder, arguments)) as (holds, otherwise):
+            with otherwise, remarks.muted():
+                self._run(builder, place, arguments, blocks, made)
+            with holds:
+                self._run(builder, place, arguments, blocks, guessed)
+
+    def _make(self, symbols: SymbolDeclarations, function: Function, name: str) -> GangFunction:
+        make = partial(
+            GangFunction, function, self._item, self._kind.args, symbols, self._size_of, name=name,
+            exits_on_data=False, may_suspend=True,
+        )  # fmt: skip
+        return make_gang(make, self._width, self._widens)
+
+    def _make_guessed(self, symbols: SymbolDeclarations) -> GangFunction | None:
+        """The gang function for strides that are as guessed."""
+        is_long = sum(1 for _ in self._function.instructions()) > _MOST_VERSIONED
+        if not self._strides or self._item.totals is not None or is_long:
+            return None
+        return self._make(symbols, assume_strides(self._function, self._strides), f"{GANG_FUNCTION}.guessed")
+
+    def _is_better(self, guessed: GangFunction, made: GangFunction) -> bool:
+        """Whether the guessed strides save as much as half an access, and enough of the whole."""
+        costs = [estimate_lane(gang.shapes, self._size_of, gang.width, ()) for gang in (guessed, made)]
+        return costs[1] - costs[0] >= _WORTHWHILE and costs[0] <= _MUCH_LESS * costs[1]
+
+    def _are_as_guessed(self, builder: ir.IRBuilder, arguments: Sequence[ir.Value]) -> ir.Value:
+        holds: ir.Value = I1(1)
+        for argument, number in self._strides.items():
+            passed = arguments[argument.index - 1]  # the first one is the work item
+            holds = builder.and_(holds, builder.icmp_unsigned("==", passed, I64(number)))
+        return holds
+
+    def _run(
+        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks, made: GangFunction
+    ) -> None:  # fmt: skip
+        """Run the threads of *blocks* in gangs with the function *made*."""
+        item = self._item
+        width = self._width = made.width
         self._rows = count_rows(made.shapes, made.early_exits, item, width)
-        self._multiple = 1 if made.has_partial_gangs else width
         values = sum(1 for _ in self._function.instructions())
         has_loop = any(made.shapes.order.loops.values())
         gang = made.build(self._rows, masked_only=values > _MANY_INSTRUCTIONS and not has_loop)
@@ -119,7 +173,8 @@ class GangBody:
         """What was done, for the reason of a kernel's form."""
         where = f", in {self._rows} rows" if self._rows > 1 else ""
         turns = ", which take turns in a loop" if self._item.takes_turns else ""
-        return f"{self._width * self._rows} threads at a time{where}{turns}"
+        guesses = ", with a version for the distances that arrays probably have" if self._guesses else ""
+        return f"{self._width * self._rows} threads at a time{where}{turns}{guesses}"
 
 
 def _all_instructions(function: Function) -> Iterator[Instruction]:

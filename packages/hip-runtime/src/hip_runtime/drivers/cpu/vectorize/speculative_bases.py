@@ -37,9 +37,9 @@ class SpeculativeBases:
         """Start another block."""
         self._block, self._values = block, {}
 
-    def has_stride(self, value: Value, stride: int) -> bool:
-        """Whether *value* has the speculated or certain stride *stride*, which is not 0."""
-        return stride > 0 and speculated_shape(self._shapes, self._found, value, self._block) == stride
+    def stride(self, value: Value) -> int:
+        """The speculated or certain stride of *value*; 0 if it has none."""
+        return speculated_shape(self._shapes, self._found, value, self._block) or 0
 
     def base(self, value: Value) -> tuple[ir.Value, ir.Value]:
         """The base of a value with a speculated or certain stride, and whether it holds."""

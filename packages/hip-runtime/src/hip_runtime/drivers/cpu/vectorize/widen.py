@@ -190,11 +190,18 @@ class Widener(GangValues):
 
     def _element_stride(self, kind: ir.Type, pointer: Value) -> int:
         """The stride in elements, if contiguous vectors and a shuffle are better than a gather or scatter; else 0."""
+        stride = self._count_elements(kind, self.shapes.of(pointer, self.block))
+        return stride if stride > 1 else 0
+
+    def _speculated_stride(self, kind: ir.Type, pointer: Value) -> int:
+        """The same if no index is negative, or 1 if the access is contiguous then."""
+        return self._count_elements(kind, self._speculated.stride(pointer))
+
+    def _count_elements(self, kind: ir.Type, shape: Shape) -> int:
         nbytes = size_in_memory(kind)
-        shape = self.shapes.of(pointer, self.block)
-        if self.mask is not None or not shape or not nbytes or shape % nbytes:
+        if not shape or not nbytes or shape % nbytes:
             return 0
-        return shape // nbytes if 2 <= shape // nbytes <= MAX_STRIDE else 0
+        return shape // nbytes if 1 <= shape // nbytes <= (MAX_STRIDE if self.mask is None else 1) else 0
 
     def _load(self, instruction: Instruction) -> ir.Value:
         (pointer,) = instruction.operands
@@ -210,14 +217,18 @@ class Widener(GangValues):
             self._form, self._stride = remarks.STRIDED, stride
             return self.lanes.load_strided(instruction.type, self.scalar(pointer), stride, align)
         pointers = self.vector(pointer)
-        if not self._speculated.has_stride(pointer, size_in_memory(instruction.type)):
+        if not (stride := self._speculated_stride(instruction.type, pointer)):
             self._form = remarks.GATHERED
             return self.lanes.gather(instruction.type, pointers, self.mask, align)
-        self._form = remarks.SPECULATED
+        self._form, self._stride = (remarks.SPECULATED, 0) if stride == 1 else (remarks.STRIDED, stride)
         base, holds = self._speculated.base(pointer)
         with self.builder.if_else(holds) as (speculated, otherwise):
             with speculated:
-                near, near_block = self.lanes.load(instruction.type, base, self.mask, align), self.builder.block
+                if stride == 1:
+                    near = self.lanes.load(instruction.type, base, self.mask, align)
+                else:
+                    near = self.lanes.load_strided(instruction.type, base, stride, align)
+                near_block = self.builder.block
             with otherwise:
                 far, far_block = self.lanes.gather(instruction.type, pointers, self.mask, align), self.builder.block
         result = self.builder.phi(near.type)
@@ -255,15 +266,18 @@ class Widener(GangValues):
     def _store_scattered(self, values: ir.Value, pointer: Value, align: int) -> None:
         """Store to addresses that need not be contiguous."""
         pointers = self.vector(pointer)
-        if not self._speculated.has_stride(pointer, size_in_memory(values.type.element)):
+        if not (stride := self._speculated_stride(values.type.element, pointer)):
             self._form = remarks.GATHERED
             self.lanes.scatter(values, pointers, self.mask, align)
             return
-        self._form = remarks.SPECULATED
+        self._form, self._stride = (remarks.SPECULATED, 0) if stride == 1 else (remarks.STRIDED, stride)
         base, holds = self._speculated.base(pointer)
         with self.builder.if_else(holds) as (speculated, otherwise):
             with speculated:
-                self.lanes.store(values, base, self.mask, align)
+                if stride == 1:
+                    self.lanes.store(values, base, self.mask, align)
+                else:
+                    self.lanes.store_strided(values, base, stride, align)
             with otherwise:
                 self.lanes.scatter(values, pointers, self.mask, align)
 

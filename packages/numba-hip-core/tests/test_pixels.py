@@ -1,0 +1,88 @@
+"""Kernels over pixels, of which the number of channels is an extent of the array like the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import numba_hip as hip
+from hip_runtime import current_device
+
+SHAPE, BLOCK, GRID = (37, 75), (16, 16), (3, 5)
+
+
+@hip.jit
+def smooth(out: Any, image: Any, weights: Any, first: int) -> None:
+    i, j = hip.grid(2)
+    if first <= i < out.shape[0] - 1 and first <= j < out.shape[1] - 1:
+        for c in range(3):
+            total = 0
+            for dy in range(-1, 2):
+                for dx in range(-1, 2):
+                    total += weights[dy + 1, dx + 1] * image[i + dy, j + dx, c]
+            out[i, j, c] = total % 256
+
+
+@hip.jit
+def brighten(image: Any, more: int) -> None:
+    j, i = hip.grid(2)
+    if i < image.shape[0] and j < image.shape[1]:
+        image[i, j, 0] = min(image[i, j, 0] + more, 100)
+        image[i, j, 2] = image[i, j, 1]
+
+
+def pixels(kind: str, layout: str) -> np.ndarray:
+    """Random pixels whose memory is laid out in one way or another."""
+    made = np.random.default_rng(5).integers(0, 100, (*SHAPE, 4)).astype(kind)
+    return {
+        "rgb": lambda: made[:, :, :3].copy(),
+        "rgba": lambda: made,
+        "columns": lambda: np.asfortranarray(made[:, :, :3]),
+        "planes": lambda: made.transpose(2, 0, 1).copy().transpose(1, 2, 0),
+        "part": lambda: np.repeat(made, 2, axis=1)[:, 1::2, :3],
+        "backwards": lambda: made[:, ::-1, :3],
+    }[layout]()
+
+
+LAYOUTS = ("rgb", "rgba", "columns", "planes", "part", "backwards")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", ["uint8", "int16", "float32"])
+@pytest.mark.parametrize("first", [1, 0])
+def test_windows_of_pixels(kind: str, layout: str, first: int) -> None:
+    """From 0 on, the window of the first pixel reaches to the last row and column, as negative indices do."""
+    image, weights = pixels(kind, layout), np.arange(9).reshape(3, 3)
+    result = hip.to_device(np.zeros((*SHAPE, 3), kind))
+    smooth[GRID, BLOCK](result, hip.to_device(image), hip.to_device(weights), first)
+    wide = np.zeros((*SHAPE, 3), np.int64)
+    for y, x in np.ndindex(3, 3):
+        wide += weights[y, x] * np.roll(image[:, :, :3].astype(np.int64), (1 - y, 1 - x), (0, 1))
+    inside = slice(first, SHAPE[0] - 1), slice(first, SHAPE[1] - 1)
+    expected = np.zeros((*SHAPE, 3), kind)
+    expected[inside] = (wide % 256).astype(kind)[inside]
+    np.testing.assert_array_equal(result.copy_to_host(), expected)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", ["uint8", "int32", "float64"])
+def test_changed_in_place(kind: str, layout: str) -> None:
+    image = pixels(kind, layout)
+    changed = hip.to_device(image)
+    brighten[(5, 3), BLOCK](changed, 40)
+    expected = image.copy()
+    expected[:, :, 0] = np.minimum(expected[:, :, 0] + 40, 100)
+    expected[:, :, 2] = expected[:, :, 1]
+    np.testing.assert_array_equal(changed.copy_to_host(), expected)
+
+
+@pytest.mark.skipif(not current_device().is_cpu, reason="the axis of the lanes is the CPU device's to choose")
+def test_neighbours_in_memory_are_lanes() -> None:
+    """Though the distance of pixels is an argument, as that of rows is."""
+    result, image = (hip.to_device(pixels("uint8", "rgb")) for _ in range(2))
+    weights = hip.to_device(np.ones((3, 3), np.int64))
+    told = str(smooth.explain(result, image, weights, 1, block=BLOCK))
+    assert "along y" in told, told
+    assert "gathered" not in told, told

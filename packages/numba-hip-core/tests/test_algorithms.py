@@ -609,6 +609,15 @@ MISTAKES = [
     (lambda: algorithms.histogram_even(X, 0, 1, 2), "bins is 0"),
     (lambda: algorithms.histogram_even(X, 3, 2, 1), "lower is 2 and upper 1"),
     (lambda: algorithms.histogram_range(X, [1]), "edges has 1 values; a bin needs two"),
+    (lambda: algorithms.histogram_range(X, [0, 7, 3]), "edges has 7 at place 1 and 3 behind it; pass the bounds"),
+    (lambda: algorithms.reduce(X, lambda a: a), r"op is <lambda>\(a\), which is called with 2 values: too many"),
+    (
+        lambda: algorithms.select(X, lambda a, b: a),
+        r"predicate is <lambda>\(a, b\), which is called with one value: mis",
+    ),
+    (lambda: algorithms.sort(X, hip.jit(device=True)(lambda a: a)), r"less is <lambda>\(a\), which is called with 2"),
+    (lambda: algorithms.transform(X, abs), "function is ndarray; pass the function first"),
+    (lambda: algorithms.transform(max, X, "a"), r"sources\[1\] is str; pass an array"),
     (lambda: algorithms.reduce(np.array([None])), "source holds Python objects"),
 ]
 

@@ -442,6 +442,7 @@ def test_one_block_after_another_uses_the_memory():
         (lambda: block.make_shuffle(np.int32, 32, "offset", 2), "items_per_thread is 2; pattern 'offset' moves one"),
         (lambda: block.make_radix_sort_keys(np.complex64, 32, 2), "dtype has elements of complex64, which have no ord"),
         (lambda: block.make_radix_sort_keys(np.int16, 32, 2, 3, 17), "end_bit is 17; pass an integer from 1 to 16"),
+        (lambda: block.make_reduce(np.int32, 32, lambda a: a), r"binary_op is <lambda>\(a\), which is called with 2"),
         (lambda: block.make_radix_sort_keys(np.int16, 32, 2, 9, 9), "begin_bit is 9; pass an integer from 0 to 8"),
         (lambda: block.make_reduce(np.int32, 32, 5), "binary_op is 5: pass a function"),
         (lambda: block.make_histogram(np.float32, 32, 2, 8), "items of a histogram are integers"),

@@ -136,13 +136,14 @@ def test_what_gpus_do(bins: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_edges_that_do_not_ascend_harm_nothing() -> None:
-    """Each value is counted once or not at all, and nothing beside the bins changes."""
+    """Those of the device, which are not looked at: each value is counted once or not at all, and nothing beside the
+    bins changes."""
     generator = np.random.default_rng(1)
     x = values_of("f4", 5000, edges_of("f4")["anywhere"])
     for edges in (generator.normal(size=BINS + 1), np.linspace(1, -1, BINS + 1), np.full(BINS + 1, np.nan),
                   np.where(np.arange(BINS + 1) % 3, np.linspace(-1, 1, BINS + 1), np.nan)):  # fmt: skip
         room = hip.to_device(np.full(BINS + 20, -5))
-        algorithms.histogram_range(x, edges.astype(np.float32), out=room[10:-10])
+        algorithms.histogram_range(x, hip.to_device(edges.astype(np.float32)), out=room[10:-10])
         around = room.copy_to_host()
         assert (around[:10] == -5).all()
         assert (around[-10:] == -5).all()

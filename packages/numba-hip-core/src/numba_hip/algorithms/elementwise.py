@@ -32,10 +32,12 @@ def transform(
     """
     if not sources:
         raise AlgorithmError("transform needs at least one source")
+    if not callable(function):
+        raise AlgorithmError(f"function is {type(function).__name__}; pass the function first, then its sources")
     operands = Operands(stream)
-    reader = operands.reader(ZipIterator(*sources), "sources")
+    reader = operands.reader(ZipIterator(*sources), "")
     number = count_of(reader, count, "sources")
-    read = _read_called(reader.read, in_kernels(function, "function"))
+    read = _read_called(reader.read, in_kernels(function, "function", len(sources)))
     return _store_each(operands, read, number, out, sources)
 
 

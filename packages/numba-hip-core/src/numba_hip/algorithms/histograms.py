@@ -9,7 +9,7 @@ from numba.core import types
 
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.guided_bins import can_guide, guided_kernel, reaching
-from numba_hip.algorithms.operands import Operands, count_of, is_count
+from numba_hip.algorithms.operands import Operands, check_ascending, count_of, is_count
 from numba_hip.algorithms.tiles import ROWS_AHEAD
 from numba_hip.cooperative.operators import kept
 from numba_hip.decorators import jit
@@ -58,13 +58,14 @@ def histogram_even(
 def histogram_range(source: Any, edges: Any, *, out: Any = None, stream: StreamLike = None) -> Any:
     """How many values of *source* are in each bin: from ``edges[k]`` up to, and without, ``edges[k + 1]`` (int64).
 
-    *edges* ascend. Values outside, and NaN, are not counted.
+    *edges* ascend, which is checked where they are on the host. Values outside, and NaN, are not counted.
     """
     operands = Operands(stream)
     reader, edge_reader = operands.reader(source, "source"), operands.reader(edges, "edges")
     marks = count_of(edge_reader, None, "edges")
     if marks < 2:
         raise AlgorithmError(f"edges has {marks} values; a bin needs two")
+    check_ascending(edges, "edges", "the bounds of the bins")
     bins = marks - 1
     kind, edge_kind = operands.type_of(reader.read, "source"), operands.type_of(edge_reader.read, "edges")
     if counts_by_thread(operands, bins) and can_guide(kind, edge_kind):

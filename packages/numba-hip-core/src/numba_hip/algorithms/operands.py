@@ -102,7 +102,7 @@ class Operands:
             return Reader(values.read_constant(self.add(source.value)), None)
         if isinstance(source, TransformIterator):
             read, count = self.reader(source.source, argument)
-            return Reader(values.read_transformed(read, in_kernels(source.function, f"{argument}.function")), count)
+            return Reader(values.read_transformed(read, in_kernels(source.function, f"{argument}.function", 1)), count)
         if isinstance(source, ZipIterator):
             return self._zipped(source.sources, argument)
         if isinstance(source, PermutationIterator):
@@ -121,7 +121,9 @@ class Operands:
     def _zipped(self, sources: Sequence[Any], argument: str) -> Reader:
         if not sources:
             raise AlgorithmError(f"{argument} is a ZipIterator of nothing: pass at least one source")
-        readers = [self.reader(source, f"{argument}.sources[{place}]") for place, source in enumerate(sources)]
+        readers = [
+            self.reader(source, f"{argument}.sources[{place}]".lstrip(".")) for place, source in enumerate(sources)
+        ]
         counts = [reader.size for reader in readers if reader.size is not None]
         return Reader(values.read_together(tuple(reader.read for reader in readers)), min(counts, default=None))
 
@@ -352,6 +354,20 @@ def pair_of(given: Any) -> tuple[Any, Any]:
     if not isinstance(given, (tuple, list)) or len(given) != 2:
         raise AlgorithmError(f"out is {type(given).__name__}; pass a pair of arrays, either of which may be None")
     return given[0], given[1]
+
+
+def check_ascending(given: Any, argument: str, meaning: str) -> None:
+    """Raise `AlgorithmError` for numbers of the host that do not ascend; those of the device are not looked at."""
+    if not isinstance(given, (np.ndarray, list, range)):
+        return
+    marks = np.asarray(given)
+    falls = np.flatnonzero(marks[1:] < marks[:-1])
+    if falls.size:
+        place = int(falls[0])
+        raise AlgorithmError(
+            f"{argument} has {marks[place]} at place {place} and {marks[place + 1]} behind it; pass {meaning}, one "
+            "after another"
+        )
 
 
 def is_count(value: object) -> bool:

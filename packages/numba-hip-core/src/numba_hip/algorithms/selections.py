@@ -85,7 +85,7 @@ def _tested(
     if (predicate is None) == (flags is None):
         raise AlgorithmError("pass either predicate, a function of a value, or flags, with an element for each")
     if predicate is not None:
-        return reader, values.read_transformed(reader.read, in_kernels(predicate, "predicate")), number
+        return reader, values.read_transformed(reader.read, in_kernels(predicate, "predicate", 1)), number
     flag_reader = operands.reader(flags, "flags")
     if flag_reader.size is not None and flag_reader.size < number:
         raise AlgorithmError(f"flags has {flag_reader.size} elements for {number} values")

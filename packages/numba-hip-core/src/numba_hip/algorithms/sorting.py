@@ -12,7 +12,7 @@ from hip_runtime import DeviceArray, is_device_array
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
 from numba_hip.algorithms.merging import sort_by
-from numba_hip.algorithms.operands import Operands, Operator, Pair, count_of, is_count, share_memory
+from numba_hip.algorithms.operands import Operands, Operator, Pair, check_ascending, count_of, is_count, share_memory
 from numba_hip.algorithms.radix_segments import MOST_IN_ONE, sort_segments
 from numba_hip.algorithms.radix_selection import LEAST_SHARE, select_places
 from numba_hip.algorithms.radix_sort import sort_pairs, uses_blocks
@@ -279,16 +279,7 @@ def _check_offsets(operands: Operands, offsets: Any, read: Any) -> None:
     kind = operands.type_of(read, "offsets")
     if not isinstance(kind, types.Integer):
         raise AlgorithmError(f"offsets has values of type {kind}; pass integers")
-    if not isinstance(offsets, (np.ndarray, list, range)):
-        return
-    marks = np.asarray(offsets)
-    falls = np.flatnonzero(marks[1:] < marks[:-1])
-    if falls.size:
-        place = int(falls[0])
-        raise AlgorithmError(
-            f"offsets has {marks[place]} at place {place} and {marks[place + 1]} behind it; pass where the segments "
-            "begin, one after another"
-        )
+    check_ascending(offsets, "offsets", "where the segments begin")
 
 
 def _copy(operands: Operands, read: Any, count: int, write: Any) -> None:

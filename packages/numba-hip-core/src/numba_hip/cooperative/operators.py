@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache, wraps
 from hashlib import sha256
+from inspect import signature
 from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, ParamSpec, TypeVar
 
@@ -99,12 +100,15 @@ class _Same:
         return isinstance(other, _Same) and self._value is other._value
 
 
-def in_kernels(function: Callable[..., Any], argument: str) -> Any:
-    """*function* as kernels call it; *argument* is the name that a caller knows it by.
+def in_kernels(function: Callable[..., Any], argument: str, takes: int = 2) -> Any:
+    """*function*, which is called with as many values as it *takes*, as kernels call it; *argument* is the name that a
+    caller knows it by.
 
     Functions of Python and NumPy that kernels know stay as they are, and so do functions compiled by `numba.njit` or
-    ``hip.jit``. Equal functions give the same object. Raises `AlgorithmError` for what is no function.
+    ``hip.jit``. Equal functions give the same object. Raises `AlgorithmError` for what is no function, and for
+    functions of Python that take another number of values.
     """
+    _check_parameters(getattr(function, "py_func", function), argument, takes)
     if isinstance(function, FunctionType):
         try:
             return _compiled(_Known(function))
@@ -113,6 +117,19 @@ def in_kernels(function: Callable[..., Any], argument: str) -> Any:
     if isinstance(function, (BuiltinFunctionType, np.ufunc)) or hasattr(function, "py_func") or function in (min, max):
         return function
     raise AlgorithmError(f"{argument} is {function!r}: pass a function of Python, NumPy, njit or hip.jit(device=True)")
+
+
+def _check_parameters(function: Any, argument: str, takes: int) -> None:
+    """Raise `AlgorithmError` for a *function* of Python that cannot be called with so many values."""
+    if not isinstance(function, FunctionType):
+        return
+    try:
+        signature(function).bind(*range(takes))
+    except TypeError as error:
+        given = "one value" if takes == 1 else f"{takes} values"
+        raise AlgorithmError(
+            f"{argument} is {function.__name__}{signature(function)}, which is called with {given}: {error}"
+        ) from None
 
 
 @lru_cache(KEPT)

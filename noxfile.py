@@ -382,6 +382,7 @@ def fuzz(session: nox.Session) -> None:
     programs = ("python", "packages/hip-runtime/tests/spmd_programs.py", "--cases", "10" if quick else "300")
     session.run(*programs, env=environment)
     session.run(*programs, "--bounds", env=environment)
+    session.run(*programs, "--sums", env=environment)
     session.run(*programs, "--joined", env=environment)
     session.run(*programs, "--lengths", env=environment)
     with session.chdir("packages/hip-runtime/tests"):

@@ -58,11 +58,13 @@ class Statement:
 
 class Generator:
     """Makes programs; the same seed makes the same. With *bounds* there are also branches and loops that compare where
-    a thread is with a bound, as ``if i < n`` does. *alone*, threads do not tell their blocks and waves."""
+    a thread is with a bound, as ``if i < n`` does, with *sums* such that some lanes of a wave use what its lanes
+    combined by shuffles. *alone*, threads do not tell their blocks and waves."""
 
-    def __init__(self, seed: int, bounds: bool = False, alone: bool = False) -> None:
+    def __init__(self, seed: int, bounds: bool = False, alone: bool = False, sums: bool = False) -> None:
         self.random = random.Random(seed)
         self._bounds = bounds
+        self._sums = sums
         self._alone = alone
         self._loops = 0
 
@@ -82,6 +84,8 @@ class Generator:
             kinds += ["if"] * 3 + ["loop"] * 2 + ["uniform_if", "uniform_loop"]
         if depth < 3 and self._bounds:
             kinds += ["within"] * 4 + ["walk"] * 3 + ["swap"] * 3
+        if self._sums:
+            kinds += ["sum"] * 8
         if depth < 2:
             kinds += ["return"]
         if together and not self._alone:
@@ -103,6 +107,16 @@ class Generator:
             return choose.choice(FLOATS), operation, choose.choice((*FLOATS,)), choose.choice((*FLOATS,)), one
         if kind == "shuffle":
             return target, choose.choice(("i32", "float")), choose.choice(FLOATS), one, choose.choice((1, 2, 5, 31))
+        if kind == "sum":
+            steps = [
+                (choose.choice(SOURCES), choose.choice((1, 2, 4, 8, 16, 32, 3))) for _ in range(choose.randint(1, 6))
+            ]
+            users = (
+                choose.choice(("lane", "place")),
+                choose.choice(("eq", "eq", "ult", "ne")),
+                choose.choice((0, 0, 1, 4, 9, 37)),
+            )
+            return target, one, choose.choice(("add", "sub", "xor", "udiv")), steps, users
         return target, one, two, choose.randint(0, 7)
 
     def _if(self, depth: int, together: bool) -> Statement:
@@ -151,6 +165,10 @@ class Generator:
 
     def _return(self, depth: int, together: bool) -> Statement:
         return Statement("return", (self.random.choice(INTEGERS), self.random.choice((7, 15, 31))))
+
+
+SOURCES = ("add", "add", "xor", "sub", "lane")
+"""How the lane that a number is from follows from a lane and a number; as it is, for ``lane``."""
 
 
 # LLVM IR
@@ -262,6 +280,22 @@ class Writer:
         name = source if kind == "float" else one
         value = self.call(kind, f"shuffle.{kind}", f"{kind} {self.load(name)}", f"i32 {lane}")
         self.store(source if kind == "float" else target, value)
+
+    def _sum(self, statement: Statement) -> None:
+        """What lanes combine, which some of them keep."""
+        target, one, operation, steps, (index, predicate, number) = statement.words
+        total, lane = self.load(one), self.call("i32", "lane")
+        for how, distance in steps:
+            source = str(distance) if how == "lane" else self.new(f"{how} i32 {lane}, {distance}")
+            moved = self.call("i32", "shuffle.i32", f"i32 {total}", f"i32 {source}")
+            moved = self.new(f"or i32 {moved}, 1") if operation == "udiv" else moved
+            total = self.new(f"{operation} i32 {total}, {moved}")
+        where = lane if index == "lane" else self.new("and i32 %tx, 31")
+        keep, after = self.label(), self.label()
+        is_user = self.new(f"icmp {predicate} i32 {where}, {number}")
+        self.say(f"br i1 {is_user}, label %{keep}, label %{after}", f"{keep}:")
+        self.store(target, total)
+        self.say(f"br label %{after}", f"{after}:")
 
     def _meet(self, statement: Statement) -> None:
         self.say("call void @spmd.wave_barrier(ptr %item)")
@@ -445,7 +479,7 @@ def _prologue_along(axis: str) -> Iterator[str]:
     )  # fmt: skip
 
 
-WAVE_STATEMENTS = frozenset({"ballot", "shuffle", "active", "meet"})
+WAVE_STATEMENTS = frozenset({"ballot", "shuffle", "active", "meet", "sum"})
 """Statements that programs without waves do not have."""
 
 
@@ -559,6 +593,25 @@ class Block:
                     result[thread] = values[other]
         self.set(source if kind == "float" else target, result, active)
 
+    def _sum(self, statement: Statement, active: Any) -> None:
+        target, one, operation, steps, (index, predicate, number) = statement.words
+        total = self.values[one].copy()
+        for how, distance in steps:
+            lane = {"add": self.lane + distance, "sub": self.lane - distance, "xor": self.lane ^ distance}.get(
+                how, np.full(self.threads, distance)
+            )
+            source = self.thread - self.lane + lane
+            exists = (lane >= 0) & (lane < self.wave_size) & (source < self.threads)
+            exists &= active[np.where(exists, source, 0)]
+            moved = np.where(exists, total[np.where(exists, source, 0)], total)
+            if operation == "udiv":
+                total = (total.view(np.uint32) // (moved | 1).view(np.uint32)).view(np.int32)
+            else:
+                total = {"add": np.add, "sub": np.subtract, "xor": np.bitwise_xor}[operation](total, moved)
+        where = self.lane if index == "lane" else self.indices[0] & 31
+        users = {"eq": where == number, "ult": where < number, "ne": where != number}[predicate]
+        self.set(target, total, active & users)
+
     def _meet(self, statement: Statement, active: Any) -> None:
         pass
 
@@ -640,13 +693,13 @@ def evaluate(program: list[Statement], blocks: int, shape: tuple[int, int, int],
 SHAPES = ((1, 1, 1), (32, 1, 1), (64, 1, 1), (7, 1, 1), (33, 2, 1), (8, 8, 2), (100, 1, 1), (16, 16, 1), (5, 3, 4))
 
 
-def check_case(device: Device, seed: int, bounds: bool = False) -> None:
+def check_case(device: Device, seed: int, bounds: bool = False, sums: bool = False) -> None:
     """Run the program of *seed* on *device* in blocks and waves that the seed chooses, and compare it with NumPy. With
-    *bounds* it is of a generator that has these."""
+    *bounds* or *sums* it is of a generator that has these."""
     choose = random.Random(seed)
     shape, wave_size, n = choose.choice(SHAPES), choose.choice((32, 64)), choose.randint(0, 3)
     threads = shape[0] * shape[1] * shape[2]
-    program = Generator(seed, bounds).program()
+    program = Generator(seed, bounds, sums=sums).program()
     rows = BLOCKS * threads
     columns = len(INTEGERS) + len(FLOATS)
     out = to_device(np.zeros(rows * (columns + 1), np.int32), device=device)
@@ -733,6 +786,7 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="of the first case; the next has the next")
     parser.add_argument("--bounds", action="store_true", help="with branches on where a thread is")
+    parser.add_argument("--sums", action="store_true", help="with sums of waves that some lanes use")
     parser.add_argument("--joined", action="store_true", help="in blocks that gangs reach over")
     parser.add_argument("--lengths", action="store_true", help="in blocks of other lengths than code was made for")
     chosen = parser.parse_args()
@@ -744,7 +798,7 @@ def main() -> None:
         elif chosen.joined:
             check_joined_case(device, seed)
         else:
-            check_case(device, seed, chosen.bounds)
+            check_case(device, seed, chosen.bounds, chosen.sums)
     print(f"{chosen.cases} programs gave what NumPy says")
     if chosen.lengths:
         print(f"{served} with code that was made for another length")

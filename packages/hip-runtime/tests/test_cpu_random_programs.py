@@ -44,3 +44,9 @@ def test_program_in_blocks_that_gangs_reach_over(device: Device, seed: int) -> N
 @pytest.mark.parametrize("seed", range(6))
 def test_program_that_compares_where_threads_are(device: Device, seed: int) -> None:
     check_case(device, seed, bounds=True)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("seed", range(12))
+def test_program_in_which_some_lanes_use_sums(device: Device, seed: int) -> None:
+    check_case(device, seed, sums=True)

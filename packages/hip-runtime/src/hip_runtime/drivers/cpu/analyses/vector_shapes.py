@@ -49,7 +49,8 @@ class VectorShapes:
         self._assumed = assumed
         self._size_of = size_of
         self._private_stride = private_stride
-        self._lanes_consecutive = lanes_consecutive
+        self.lanes_consecutive = lanes_consecutive
+        """Whether gangs begin where the thread's index is a multiple of their width, which divides that of waves."""
         self._alignments = alignments
         self.order = order_blocks(function.blocks[0], self.successors)
         self.homes = {value: block for block in self.order.blocks for value in block.instructions}
@@ -365,7 +366,7 @@ def _infer_call(analysis: VectorShapes, instruction: Instruction, block: Block, 
     if name in analysis.consecutive:
         return 1
     if name == spmd.LANE:
-        return 1 if analysis._lanes_consecutive else VARYING
+        return 1 if analysis.lanes_consecutive else VARYING
     if intrinsics.is_pure(name) or name in (spmd.BALLOT, spmd.ACTIVE_LANES):
         return 0
     if name.startswith(spmd.SHUFFLE):  # whichever lane it is from, if all have the same

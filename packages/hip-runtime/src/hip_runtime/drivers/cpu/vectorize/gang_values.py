@@ -10,7 +10,7 @@ from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
 from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
-from hip_runtime.drivers.cpu.llvmir import allocate
+from hip_runtime.drivers.cpu.llvmir import I32, allocate
 from hip_runtime.drivers.cpu.vectorize.speculative_bases import SpeculativeBases
 from hip_runtime.drivers.cpu.vectorize.suspension import Suspension
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
@@ -60,6 +60,15 @@ class GangValues:
         self.block, self.mask = block, mask
         self.values, self._spread, self._divided = {}, {}, {}
         self._speculated.begin(block)
+
+    def only_lane(self, block: Block) -> int | None:
+        """The lane that is the only one that can run *block*, if that is known."""
+        return None
+
+    def runs(self, block: Block, mask: ir.Value) -> ir.Value:
+        """Whether any lane runs *block*, whose mask is *mask*."""
+        only = self.only_lane(block)
+        return self.lanes.any(mask) if only is None else self.builder.extract_element(mask, I32(only))
 
     def variable(self, value: Instruction, varying: bool) -> ir.Value:
         """The stack slot that carries a value between blocks: its base, or all lanes."""

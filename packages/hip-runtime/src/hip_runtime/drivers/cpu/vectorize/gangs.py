@@ -32,6 +32,7 @@ from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_r
 from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
 from hip_runtime.drivers.cpu.vectorize.coherent_divisions import CoherentDivisions
 from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
+from hip_runtime.drivers.cpu.vectorize.first_lanes import FirstLanesWidener, has_shuffles
 from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
 from hip_runtime.drivers.cpu.vectorize.row_parts import write_parts
@@ -319,7 +320,9 @@ class GangFunction:
         if rows == 1:
             self._version_coherent()
             self._suspend()
-            widener = self._make_widener(self.shapes, arguments, privates, self.suspension)
+            is_wave = self.width == self._item.wave_size and has_shuffles(self._graph)
+            kind = FirstLanesWidener if is_wave else Widener
+            widener = self._make_widener(self.shapes, arguments, privates, self.suspension, kind)
             PredicatedFunction(widener, None, done, self.early_exits, otherwise).write()
             return
         wideners = [self._make_widener(self.shapes, arguments, privates)]
@@ -405,10 +408,10 @@ class GangFunction:
 
     def _make_widener(
         self, shapes: VectorShapes, arguments: list[ir.Value], privates: dict[Instruction, ir.Value] | None = None,
-        suspension: Suspension | None = None,
+        suspension: Suspension | None = None, kind: type[Widener] = Widener,
     ) -> Widener:  # fmt: skip
         privates = self._place_private() if privates is None else privates
-        return Widener(
+        return kind(
             self._lanes, shapes, self._item, self._symbols, self._entry, arguments, privates, self._variants,
             self._demotable, self._lockstep, suspension,
         )  # fmt: skip

@@ -377,7 +377,7 @@ class PredicatedFunction:
             or self._branches_uniformly(block)
         ):
             run = builder.append_basic_block(f"{block.name}.run")
-            builder.cbranch(self.lanes.any(mask), run, following)
+            builder.cbranch(self.widener.runs(block, mask), run, following)
             builder.position_at_end(run)
         self._write_body(block, mask)
         if self._branches_uniformly(block):

@@ -27,8 +27,15 @@ def write_uniform_atomic(code: GangValues, instruction: Instruction) -> ir.Value
     is_used = code.shapes.uses[instruction] > 0
     old_place = allocate(code.entry, instruction.type, "old") if is_used else None
     pointer = code.scalar(instruction.operands[0])
-    values = None if _is_uniform(code, instruction) and not is_used else _active_values(code, instruction)
-    combined = _combine_uniform(code, instruction) if values is None else reduce_lanes(lanes, instruction, values)
+    only = None if is_used or code.mask is None else code.only_lane(code.block)
+    values: ir.Value | None = None
+    if only is not None:
+        combined = builder.extract_element(code.vector(instruction.operands[1]), I32(only))
+    elif _is_uniform(code, instruction) and not is_used:
+        combined = _combine_uniform(code, instruction)
+    else:
+        values = _active_values(code, instruction)
+        combined = reduce_lanes(lanes, instruction, values)
     write = write_demoted if instruction in code.demotable else write_instruction
 
     def update() -> None:
@@ -39,7 +46,7 @@ def write_uniform_atomic(code: GangValues, instruction: Instruction) -> ir.Value
     if code.mask is None:
         update()
     else:
-        with builder.if_then(lanes.any(code.mask)):
+        with builder.if_then(code.runs(code.block, code.mask)):
             update()
     if old_place is None:
         return None
@@ -57,7 +64,7 @@ def _collect(code: GangValues, instruction: Instruction) -> None:
         values = _active_values(code, instruction)
         if instruction.operation in ("fmax", "fmin"):
             values = reduce_lanes(code.lanes, instruction, values)
-    active = None if code.mask is None else code.lanes.any(code.mask)
+    active = None if code.mask is None else code.runs(code.block, code.mask)
     assert code.item.totals is not None
     address = code.scalar(instruction.operands[0])
     code.item.totals.collect(code.builder, code.arguments[0], instruction, address, values, active)

@@ -176,11 +176,19 @@ class VectorBuilder:
         name = f"llvm.masked.gather.{mangle(vector)}.{mangle(places.type)}"
         return self._call_aligned(name, vector, [places, mask, whole], align, 1)
 
-    def scatter(self, value: ir.Value, places: ir.Value, mask: ir.Value | None, align: int) -> None:
-        """The reverse of `gather`; of lanes with the same address, the last one's value is stored."""
+    def scatter(
+        self, value: ir.Value, places: ir.Value, mask: ir.Value | None, align: int, only: int | None = None
+    ) -> None:  # fmt: skip
+        """The reverse of `gather`; of lanes with the same address, the last one's value is stored. No lane is in *mask*
+        but *only*, if that is known."""
         if mask is None:
             for lane in map(I32, range(self.width)):
                 one, place = (self.builder.extract_element(whole, lane) for whole in (value, places))
+                self.builder.store(one, place, align=align)
+            return
+        if only is not None:
+            with self.builder.if_then(self.builder.extract_element(mask, I32(only))):
+                one, place = (self.builder.extract_element(whole, I32(only)) for whole in (value, places))
                 self.builder.store(one, place, align=align)
             return
         bits = self.builder.bitcast(mask, ir.IntType(self.width))

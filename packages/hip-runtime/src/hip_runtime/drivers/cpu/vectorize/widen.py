@@ -268,7 +268,7 @@ class Widener(GangValues):
         pointers = self.vector(pointer)
         if not (stride := self._speculated_stride(values.type.element, pointer)):
             self._form = remarks.GATHERED
-            self.lanes.scatter(values, pointers, self.mask, align)
+            self.lanes.scatter(values, pointers, self.mask, align, self.only_lane(self.block))
             return
         self._form, self._stride = (remarks.SPECULATED, 0) if stride == 1 else (remarks.STRIDED, stride)
         base, holds = self._speculated.base(pointer)

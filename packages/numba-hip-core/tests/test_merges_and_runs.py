@@ -85,3 +85,28 @@ def test_lengths_go_where_the_values_were() -> None:
     algorithms.run_length_encode(x, out=(None, x))
     same(x[:100], np.full(100, 50))
     same(x[100:], np.repeat(np.arange(100), 50)[100:])
+
+
+MAP = np.dtype([("slope", "u4"), ("shift", "u4")])
+
+
+def follow(first: Any, second: Any) -> Any:
+    return first[0] * second[0], first[1] * second[0] + second[1]
+
+
+def test_runs_of_records() -> None:
+    """What is combined within runs and segments are records, over several tiles."""
+    generator = np.random.default_rng(4)
+    maps, keys = np.zeros(3001, MAP), np.sort(generator.integers(0, 9, 3001))
+    maps["slope"], maps["shift"] = generator.integers(0, 2**32, (2, 3001))
+    through, state = np.zeros_like(maps), (1, 0)
+    for place, (slope, shift) in enumerate(maps.tolist()):
+        is_first = place == 0 or keys[place] != keys[place - 1]
+        state = (slope, shift) if is_first else (state[0] * slope % 2**32, (state[1] * slope + shift) % 2**32)
+        through[place] = state
+    ends = np.append(np.flatnonzero(np.diff(keys)), keys.size - 1)
+    found, totals = algorithms.reduce_by_key(keys, maps, follow)
+    same(found, keys[ends])
+    same(totals, through[ends])
+    same(algorithms.scan_by_key(keys, hip.to_device(maps), follow), through)
+    same(algorithms.segmented_scan(maps, ends[:-1] + 1, follow), through)

@@ -195,9 +195,10 @@ def _scan_of_heads(
 
 def _scan_runs(operands: Operands, count: int, heads: Any, read: Any, op: Any, kind: types.Type, emit: Any) -> None:
     """Scan pairs of how many runs have begun and what has been combined since the last of them did."""
-    packed = types.Tuple((NUMBER, *(kind if isinstance(kind, types.BaseTuple) else (kind,))))
-    pair = _packed(heads, read, is_tuple=isinstance(kind, types.BaseTuple))
-    operator_of_runs = _of_runs(values.combining(op, kind), _unpacked(kind), isinstance(kind, types.BaseTuple))
+    parts = tuple(values.leaf_kinds(kind))
+    plain = values.converted_to(types.Tuple(parts)) if isinstance(kind, types.BaseTuple) else None
+    packed, pair = types.Tuple((NUMBER, *parts)), _packed(heads, read, plain)
+    operator_of_runs = _of_runs(values.combining(op, kind), _unpacked(kind), plain)
     scan_tiles(operands, tiles_of(operands.device, count), pair, operator_of_runs, packed, emit)
 
 
@@ -216,10 +217,13 @@ def _heads(read: Any, equal: Any) -> Any:
 
 
 @kept
-def _packed(heads: Any, read: Any, *, is_tuple: bool) -> Any:
-    """A function of (leaves, i): 1 where a run begins, else 0, and the value."""
-    if is_tuple:
-        return jit(device=True)(lambda leaves, i: (NUMBER(1) if heads(leaves, i) else NUMBER(0), *read(leaves, i)))
+def _packed(heads: Any, read: Any, plain: Any) -> Any:
+    """A function of (leaves, i): 1 where a run begins, else 0, and the value; *plain* makes a tuple without names of
+    one that may have some, which Numba does not add to others, and is None for numbers."""
+    if plain is not None:
+        return jit(device=True)(
+            lambda leaves, i: (NUMBER(1) if heads(leaves, i) else NUMBER(0), *plain(read(leaves, i)))
+        )
     return jit(device=True)(lambda leaves, i: (NUMBER(1) if heads(leaves, i) else NUMBER(0), read(leaves, i)))
 
 
@@ -235,14 +239,15 @@ def _unpacked(kind: types.Type) -> Any:
 
 
 @kept
-def _of_runs(combine: Any, unpacked: Any, is_tuple: bool) -> Any:
-    """The operator of pairs of runs: a value is combined with those before it as long as no run begins between."""
-    if is_tuple:
+def _of_runs(combine: Any, unpacked: Any, plain: Any) -> Any:
+    """The operator of pairs of runs: a value is combined with those before it as long as no run begins between. See
+    `_packed` for *plain*."""
+    if plain is not None:
 
         @jit(device=True)
         def combine_tuples(a, b):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
             value = unpacked(b) if b[0] else combine(unpacked(a), unpacked(b))
-            return (a[0] + b[0], *value)
+            return (a[0] + b[0], *plain(value))
 
         return combine_tuples
 

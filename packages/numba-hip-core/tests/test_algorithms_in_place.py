@@ -59,6 +59,18 @@ def test_what_is_behind_fewer_results_stays() -> None:
     np.testing.assert_array_equal(x.copy_to_host()[count:], X[count:])
 
 
+def test_what_is_behind_fewer_results_on_the_host_stays() -> None:
+    """Where kernels cannot work in the memory of the host, as it is read or has steps."""
+    x, room = X[:5000].copy(), np.full(10_000, -1, np.int32)
+    chosen, lengths = X[:5000][X[:5000] > 500], np.flatnonzero(CHANGES[:5000]).size
+    assert len(algorithms.select(x, is_large, out=x)) == chosen.size
+    np.testing.assert_array_equal(x, np.concatenate([chosen, X[chosen.size : 5000]]))
+    found, _ = algorithms.run_length_encode(X[:5000], out=(room[::2], np.zeros(5000, np.int64)))
+    assert len(found) == lengths
+    np.testing.assert_array_equal(room[::2], np.where(np.arange(5000) < lengths, room[::2], -1))
+    np.testing.assert_array_equal(found, X[:5000][CHANGES[:5000]])
+
+
 def test_keys_and_values_that_change_places() -> None:
     keys, values = to_device(X), to_device(np.arange(SIZE, dtype=np.int32))
     algorithms.sort_by_key(keys, values, out=(values, keys))

@@ -277,9 +277,10 @@ class Operands:
         """The result as the caller gets it: the array that was *given*, the first *count* elements of *target*, or
         their copy on the host if the inputs were there."""
         for source, host in self._copies:
-            source.copy_to_host(host, stream=self.stream)
+            source[:count].copy_to_host(host[:count], stream=self.stream)
         for result, aside in self._asides:
             result.copy_to_device(aside, stream=self.stream)
+        self._copies, self._asides = [], []
         if self._waits or (given is None and self.from_host):
             self.wait()
         if given is not None:

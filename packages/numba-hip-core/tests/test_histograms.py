@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -181,6 +182,46 @@ def test_equal_parts(bins: int, size: int) -> None:
     np.testing.assert_array_equal(
         algorithms.histogram_even(hip.to_device(x)[::-1], bins, -2, 64).copy_to_host(), wanted
     )
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [
+        (-1.5 * 2.0**1023, 1.5 * 2.0**1023),
+        (0.0, 64 * 5e-324),
+        (-(2.0**-1000), 2.0**-1000),
+        (2.0**-1020, 3 * 2.0**-1020),
+    ],
+)
+def test_parts_of_what_is_too_wide_or_too_narrow_for_a_difference(lower: float, upper: float) -> None:
+    """The difference of the bounds, or the number of parts in 1, is no number of float64."""
+    edges = np.array([lower * (1 - part) + upper * part for part in (0, 0.25, 0.5, 0.75, 1)])
+    sixteenth = upper / 16 - lower / 16
+    x = np.concatenate([edges, edges - sixteenth, edges + sixteenth, [0.0, np.inf, -np.inf, np.nan, 1.0]])
+    np.testing.assert_array_equal(algorithms.histogram_even(x, 4, lower, upper), counted(x, edges))
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "told"),
+    [
+        (0, 2**1100, "upper is .*; pass a finite number of float64"),
+        (-math.inf, 0, "lower is -inf; pass a finite number of float64"),
+        ("0", 1, "lower is '0'; pass"),
+        (0, 1j, "upper is 1j; pass"),
+        (0, None, "upper is None; pass"),
+        (2**80, 2**79, "pass the lower one first"),
+        (math.nan, 0, "lower is nan; pass"),
+    ],
+    ids=range(7),
+)
+def test_bounds_that_are_no_numbers(lower: Any, upper: Any, told: str) -> None:
+    with pytest.raises(algorithms.AlgorithmError, match=told):
+        algorithms.histogram_even(np.ones(3), 4, lower, upper)
+
+
+def test_bounds_that_are_large_integers() -> None:
+    found = algorithms.histogram_even(np.array([2.0**70, 1.5 * 2**70, 2.0**71]), 2, 2**70, 2**71)
+    np.testing.assert_array_equal(found, [1, 1])
 
 
 @pytest.mark.parametrize(("bins", "lower", "upper"), [(3, -1.9, -0.2), (7, -1.1, 0.2), (100, -0.8, 1.0)])

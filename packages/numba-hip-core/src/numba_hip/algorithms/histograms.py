@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Real
 from typing import Any
 
-import numpy as np
 from numba.core import types
 
 from hip_runtime.array import StreamLike
@@ -35,6 +36,8 @@ MOST_PARTS_ON_CPU = 64
 LEAST_ON_CPU = 16384
 TABLES = 4
 AT_ONCE = 256
+TINY = 2.0**-500
+"""Bounds that are closer are those of tiny numbers, or so many bins in 1 that float64 has no number for it."""
 
 
 def histogram_even(
@@ -42,17 +45,39 @@ def histogram_even(
 ) -> Any:
     """How many values of *source* are in each of *bins* equal parts from *lower* up to, and without, *upper* (int64).
 
-    Values outside, and NaN, are not counted.
+    Values outside, and NaN, are not counted. Values and bounds are compared as float64.
     """
     if not is_count(bins) or bins < 1:
         raise AlgorithmError(f"bins is {bins!r}; pass the number of bins, 1 or more")
-    if not lower < upper or not np.isfinite([lower, upper]).all():
-        raise AlgorithmError(f"lower is {lower!r} and upper {upper!r}; pass finite numbers, the lower one first")
+    begin, end = _finite(lower, "lower"), _finite(upper, "upper")
+    if not begin < end:
+        raise AlgorithmError(f"lower is {lower!r} and upper {upper!r}; pass the lower one first")
     operands = Operands(stream)
     reader = operands.reader(source, "source")
-    scale = bins / (float(upper) - float(lower))
-    places = tuple(operands.add(number) for number in (float(lower), float(upper), scale, int(bins)))
-    return _count(operands, reader, _even_bin(*places), int(bins), out)
+    unit = _unit_of(end - begin)
+    scale = bins / (end * unit - begin * unit)
+    places = operands.add(begin), operands.add(end), operands.add(scale), operands.add(int(bins))
+    find = _even_bin(*places) if unit == 1 else _scaled_bin(*places, operands.add(unit))
+    return _count(operands, reader, find, int(bins), out)
+
+
+def _finite(bound: Any, argument: str) -> float:
+    """*bound* as float64. Raises `AlgorithmError` for what is no finite number."""
+    try:
+        found = float(bound) if isinstance(bound, Real) else math.nan
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise AlgorithmError(f"{argument} is {bound!r}; pass a finite number of float64")
+    return found
+
+
+def _unit_of(width: float) -> float:
+    """A power of two: bounds of bins that are *width* together are multiplied by it, so that neither their difference
+    nor the number of bins in it is out of range."""
+    if math.isinf(width):
+        return 2.0**-2
+    return 1.0 if width >= TINY else 2.0**500
 
 
 def histogram_range(source: Any, edges: Any, *, out: Any = None, stream: StreamLike = None) -> Any:
@@ -196,6 +221,22 @@ def _even_bin(lower: int, upper: int, scale: int, bins: int) -> Any:
         chosen = types.int64(-1)
         if leaves[lower] <= value < leaves[upper]:
             chosen = min(types.int64((value - leaves[lower]) * leaves[scale]), leaves[bins] - 1)
+        return chosen
+
+    return find
+
+
+@kept
+def _scaled_bin(lower: int, upper: int, scale: int, bins: int, unit: int) -> Any:
+    """What `_even_bin` makes, for bounds that are multiplied by a unit first."""
+
+    @jit(device=True)
+    def find(leaves, given):  # type: ignore[no-untyped-def]
+        value = types.float64(given)
+        chosen = types.int64(-1)
+        if leaves[lower] <= value < leaves[upper]:
+            part = (value * leaves[unit] - leaves[lower] * leaves[unit]) * leaves[scale]
+            chosen = min(types.int64(part), leaves[bins] - 1)
         return chosen
 
     return find

@@ -2,6 +2,7 @@
 
 import itertools
 import operator
+import threading
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from numba_hip.algorithms import (
     radix_selection,
     radix_sort,
     tiled_scan,
+    workspaces,
 )
 
 SIZES = [0, 1, 2, 63, 64, 65, 1023, 1024, 1025, 4097, 70_001]
@@ -171,6 +173,44 @@ def test_a_workspace_is_used_again():
     stream.synchronize()
     np.testing.assert_array_equal(host(out), np.cumsum(numbers(3000, seed=9)))
     np.testing.assert_array_equal(host(kept), np.cumsum(numbers(3000)))
+
+
+def test_a_workspace_of_several_threads():
+    """Each enters and leaves it, in any order, as their calls of one stream come one after another."""
+    x, workspace = numbers(3000), algorithms.Workspace()
+    both, failures = threading.Barrier(2), []
+
+    def work(leaves_first):
+        try:
+            with workspace:
+                both.wait(60)
+                for _ in range(5):
+                    np.testing.assert_array_equal(algorithms.inclusive_scan(x), np.cumsum(x))
+                if not leaves_first:
+                    both.wait(60)
+            assert workspaces._entered.get() == ()
+            if leaves_first:
+                both.wait(60)
+        except BaseException as error:
+            failures.append(error)
+            both.abort()
+
+    threads = [threading.Thread(target=work, args=(leaves_first,)) for leaves_first in (True, False)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_workspaces_within_others():
+    x, first, second = numbers(3000), algorithms.Workspace(), algorithms.Workspace()
+    with first:
+        with second, second:
+            algorithms.inclusive_scan(x)
+        assert second.nbytes > 0 == first.nbytes
+        algorithms.inclusive_scan(x)
+        assert first.nbytes == second.nbytes
 
 
 @pytest.mark.long

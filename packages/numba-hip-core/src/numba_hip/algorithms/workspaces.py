@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from hip_runtime import Device, DeviceArray, Stream, device_array
 from hip_runtime.layout import dense
 from numba_hip.errors import AlgorithmError
 
-_current: ContextVar[Workspace | None] = ContextVar("workspace", default=None)
+_entered: ContextVar[tuple[Workspace, ...]] = ContextVar("workspaces", default=())
+"""Those whose blocks this context, such as a thread, is in: the last one is the current one."""
 
 
 class Workspace:
@@ -29,16 +30,15 @@ class Workspace:
         self._free: list[DeviceArray] = []
         self._owner: tuple[Device, int | None] | None = None
         self._lock = threading.RLock()
-        self._tokens: list[Token[Workspace | None]] = []
         self.nbytes = 0
         """How much memory there is."""
 
     def __enter__(self) -> Workspace:
-        self._tokens.append(_current.set(self))
+        _entered.set((*_entered.get(), self))
         return self
 
     def __exit__(self, *error: object) -> None:
-        _current.reset(self._tokens.pop())
+        _entered.set(_entered.get()[:-1])
 
     def claim(self, device: Device, stream: Stream | None) -> None:
         """Let calls on *device* and *stream* use this. Raises `AlgorithmError` if it belongs to others."""
@@ -79,7 +79,7 @@ class Lease:
     def __init__(self, device: Device, stream: Stream | None) -> None:
         self._taken: list[DeviceArray] = []
         self._device = device
-        self._workspace = _current.get()
+        self._workspace = next(reversed(_entered.get()), None)
         if self._workspace is not None:
             self._workspace.claim(device, stream)
 

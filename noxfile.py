@@ -369,9 +369,11 @@ def isa(session: nox.Session) -> None:
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
-    """Random kernels in each form of the CPU device and in Python, and random SPMD programs; takes some minutes.
+    """Random kernels in each form of the CPU device and in Python, random calls of algorithms, and random SPMD
+    programs; takes some minutes.
 
-    Kernels run on another device if NUMBA_HIP_DEVICE names one; SPMD programs always run on the CPU device.
+    Kernels and algorithms run on another device if NUMBA_HIP_DEVICE names one; SPMD programs always run on the CPU
+    device.
 
     ``-- --seed 1000 --cases 50`` selects the kernels, ``-- --quick`` tries a few of each kind.
     """
@@ -390,6 +392,8 @@ def fuzz(session: nox.Session) -> None:
         session.run("python", "-m", "spmd_fuzz", "--cases", count, "--scripts", folder, env=environment)
     environment = {"NUMBA_HIP_DEVICE": os.environ.get("NUMBA_HIP_DEVICE", "cpu")}
     session.run("python", "-m", "tools.fuzz", *(["--cases", "4"] if quick else []), *kernels, env=environment)
+    calls = ("python", "-m", "tools.fuzz_algorithms", "--cases", "10" if quick else "200", "--scripts", folder)
+    session.run(*calls, env=environment)
 
 
 @nox.session

@@ -1,0 +1,1 @@
+"""Random calls of ``hip.algorithms``, whose results are compared with those of NumPy and plain Python."""

@@ -15,8 +15,8 @@ from numba_hip.errors import AlgorithmError
 FACTOR = 3
 
 
-def compiled(function: Callable[..., Any]) -> Any:
-    return in_kernels(function, "operator")
+def compiled(function: Callable[..., Any], takes: int = 2) -> Any:
+    return in_kernels(function, "operator", takes)
 
 
 def test_equal_functions_are_one_wherever_they_are_written() -> None:
@@ -31,12 +31,12 @@ def test_equal_functions_are_one_wherever_they_are_written() -> None:
     def nested(a: Any) -> Any:
         return (lambda b: b + 1)(a)
 
-    one = compiled(nested)
+    one = compiled(nested, 1)
 
     def nested(a: Any) -> Any:  # type: ignore[no-redef]
         return (lambda b: b + 1)(a)
 
-    assert compiled(nested) is one
+    assert compiled(nested, 1) is one
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_functions_that_differ_are_not_one(other: Callable[..., Any]) -> None:
 
 
 def test_constants_of_other_types_are_others() -> None:
-    assert compiled(lambda a: a + 1) is not compiled(lambda a: a + 1.0)
+    assert compiled(lambda a: a + 1, 1) is not compiled(lambda a: a + 1.0, 1)
 
 
 def test_what_a_function_captures_counts() -> None:
@@ -69,6 +69,6 @@ def test_a_variable_without_a_value_is_named() -> None:
         return a + late
 
     with pytest.raises(AlgorithmError, match="operator captures a variable that has no value yet"):
-        compiled(early)
+        compiled(early, 1)
     late = 1
     assert late == 1

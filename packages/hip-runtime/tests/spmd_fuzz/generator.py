@@ -46,7 +46,8 @@ class Generator(ExpressionGenerator):
         if choose.random() < 0.3:
             self.functions += [self._function() for _ in range(choose.randint(1, 2))]
         first = [self._begin(number) for number in range(choose.choice((1, 2, 3)))]
-        body = self.statements(choose.choice(SIZES), 0, True)
+        body = self._carry(0, True) if self.waits and choose.random() < 0.4 else []
+        body += self.statements(choose.choice(SIZES), 0, True)
         last = [self._put(Node("get", kind, (name,))) for name, kind in list(self.variables.items())]
         block, blocks = choose.choice(choose.choice((SMALL_BLOCKS, BLOCKS, BLOCKS))), choose.randint(1, 3)
         rows = blocks * block[0] * block[1] * block[2]
@@ -95,7 +96,7 @@ class Generator(ExpressionGenerator):
         if looping:
             kinds += ["leave", "leave"]
         if together and self.waits:
-            kinds += ["exchange", "exchange", "count", "barrier", "gather", "gather"]
+            kinds += ["exchange", "exchange", "count", "barrier", "gather", "gather", "carry"]
         if self.waves and not looping:
             kinds += ["ballot", "active", "shuffle", "shuffle", "meet"]
         return getattr(self, f"_{choose.choice(kinds)}")(depth, together)
@@ -150,21 +151,34 @@ class Generator(ExpressionGenerator):
             return [one for pair in zip(loads, puts, strict=True) for one in pair]
         return [*loads, *puts]
 
-    def _private(self, depth: int, together: bool) -> list[Node]:
-        kind = self.choose.choice(SCALARS)
+    def _private(self, depth: int, together: bool, kind: str = "") -> list[Node]:
+        kind = kind or self.choose.choice(SCALARS)
         keep = Node("keep", kind, (), (self.expression("i32", 1), self.expression(kind, 2)))
         name = self.choose.choice([*self.variables])
         fetched = self.cast(Node("fetch", kind, (), (self.expression("i32", 1),)), self.variables[name])
         return [keep, Node("set", self.variables[name], (name,), (fetched,))]
 
-    def _fill(self, depth: int, together: bool) -> list[Node]:
+    def _fill(self, depth: int, together: bool, kind: str = "") -> list[Node]:
         """A private array that a loop writes, with numbers made of the loop's variable."""
-        kind, turn = self.choose.choice(SCALARS), self._turn()
+        kind, turn = kind or self.choose.choice(SCALARS), self._turn()
         value = self.expression(self.choose.choice(INTEGERS), 1)
         product = self.binary("mul", self.cast(Node("get", "i32", (turn,)), value.type), value)
         keep = Node("keep", kind, (), (Node("get", "i32", (turn,)), self.cast(product, kind)))
         limit = Node("const", "i32", (PRIVATE,))
         return [Node("repeat", "i32", (turn,), (limit,), (keep,))]
+
+    def _carry(self, depth: int, together: bool) -> list[Node]:
+        """A private array that is written before a barrier, and of which all elements are added up behind it."""
+        kind, turn = self.choose.choice(SCALARS), self._turn()
+        (fill,) = self._fill(depth, together, kind)
+        before = [fill, *(self._private(depth, together, kind) if self.choose.random() < 0.7 else [])]
+        behind = self._private(depth, together, kind) if self.choose.random() < 0.5 else []
+        name, result = f"n{turn}", self.choose.choice(SCALARS)
+        fetched = self.cast(Node("fetch", kind, (), (Node("get", "i32", (turn,)),)), result)
+        total = self.binary("fadd" if result in FLOATS else "sub", fetched, Node("get", result, (name,)))
+        limit = Node("const", "i32", (PRIVATE,))
+        added = Node("repeat", "i32", (turn,), (limit,), (Node("set", result, (name,), (total,)),))
+        return [*before, Node("barrier"), *behind, added, self._put(Node("get", result, (name,)))]
 
     def _turn(self) -> str:
         self._loops += 1

@@ -24,11 +24,13 @@ _MOST_ASSUMED = 20
 
 @dataclass
 class PrivateArrayUses:
-    """An array with elements of *nbytes* each: what derives addresses from its own, and what fills parts of it."""
+    """An array with elements of *nbytes* each: what derives addresses from its own, what accesses an element, and what
+    fills parts of it."""
 
     nbytes: int
     addresses: list[Instruction] = field(default_factory=list)
     fills: list[Instruction] = field(default_factory=list)
+    accesses: list[Instruction] = field(default_factory=list)
 
 
 def find_private_arrays(function: Function, size_of: SizeOf) -> dict[Instruction, PrivateArrayUses]:
@@ -54,6 +56,7 @@ def is_private_address(address: Value) -> bool:
 def _describe(alloca: Instruction, users: dict[Value, list[Instruction]], size_of: SizeOf) -> PrivateArrayUses | None:
     addresses: list[Instruction] = []
     fills: list[Instruction] = []
+    accesses: list[Instruction] = []
     sizes: set[int] = set()
     derived: set[Value] = {alloca}
     waiting: list[Instruction] = [alloca]
@@ -62,6 +65,7 @@ def _describe(alloca: Instruction, users: dict[Value, list[Instruction]], size_o
         for user in users.get(address, []):
             if user.opcode in _ACCESSES and _is_address_only(user, address):
                 sizes.add(size_of(_accessed_type(user)))
+                accesses.append(user)
             elif user.callee.startswith("llvm.memset.") and _is_address_only(user, address):
                 fills.append(user)
             elif user.opcode == "getelementptr" and user.operands[0] is address:
@@ -77,7 +81,7 @@ def _describe(alloca: Instruction, users: dict[Value, list[Instruction]], size_o
         return None
     if not all(_is_fill(fill, nbytes) for fill in fills):
         return None
-    return PrivateArrayUses(nbytes, addresses, list(dict.fromkeys(fills)))
+    return PrivateArrayUses(nbytes, addresses, list(dict.fromkeys(fills)), accesses)
 
 
 def _is_address_only(user: Instruction, address: Value) -> bool:

@@ -24,6 +24,8 @@ def interleave_private(function: Function, arrays: dict[Instruction, PrivateArra
         for address in array.addresses:
             assert address.source_type is not None
             address.source_type = _spread(address.source_type, len(address.operands) - 2, width)
+        for access in array.accesses:
+            access.align = min(access.align or array.nbytes, array.nbytes)
     fills = {fill: array.nbytes for array in arrays.values() for fill in array.fills}
     for block in list(function.blocks) if fills else ():
         _write_fills(function, block, fills, width)

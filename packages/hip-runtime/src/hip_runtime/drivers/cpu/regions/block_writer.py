@@ -92,7 +92,10 @@ class BlockWriter:
         allocas = {
             alloca: storage.private(private_type(alloca), alloca.align, alloca.name, alloca in each)
             for alloca in (*each, *single)
+            if alloca not in graph.interleaved
         }
+        for alloca, array in graph.interleaved.items():
+            allocas[alloca] = storage.interleaved(array.kind, array.count, alloca.name)
         results: dict[SyncPoint, Slot] = {}
         passed: dict[SyncPoint, list[Slot]] = {}
         for point in graph.points:

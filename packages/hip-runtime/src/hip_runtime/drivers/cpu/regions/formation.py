@@ -6,8 +6,8 @@ the thread returns. Threads run a region one after another, so what they need in
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from llvmlite import ir
 
@@ -80,6 +80,15 @@ class Region:
         return _touches_yield(self.start, self.exits)
 
 
+@dataclass(frozen=True)
+class InterleavedArray:
+    """The memory of a private array of all threads, the same element of each next to one another: *count* places of
+    type *kind*."""
+
+    kind: ir.Type
+    count: int
+
+
 @dataclass(eq=False)
 class RegionGraph:
     """A kernel that was cut into regions."""
@@ -92,6 +101,8 @@ class RegionGraph:
     """Values that are used outside of the block that defines them."""
     points: list[SyncPoint]
     regions: list[Region]
+    interleaved: Mapping[Instruction, InterleavedArray] = field(default_factory=dict)
+    """The private arrays whose elements are interleaved by thread, see `private_layout`."""
 
     @property
     def wave_scheduled(self) -> bool:
@@ -121,6 +132,11 @@ def cut_at_sync_points(function: Function, at: frozenset[str] = spmd.SYNCHRONISI
     ):
         graph = _analyse(function, calls)
     return graph
+
+
+def analyse_again(graph: RegionGraph) -> RegionGraph:
+    """The regions of *graph* after blocks were inserted into its function."""
+    return _analyse(graph.function, {point.call: point.resume for point in graph.points})
 
 
 def _analyse(function: Function, calls: dict[Instruction, Block]) -> RegionGraph:

@@ -84,6 +84,10 @@ class Storage:
         place.align = max(place.align, align)
         return place
 
+    def interleaved(self, kind: ir.Type, count: int, name: str) -> Slot:
+        """*count* elements of type *kind*, of which each thread has one in every row."""
+        return self._place(kind, count, name)
+
     @property
     def is_per_thread(self) -> bool:
         """Whether a place has an element for each thread."""

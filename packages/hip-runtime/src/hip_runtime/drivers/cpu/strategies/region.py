@@ -11,12 +11,14 @@ from hip_runtime.drivers.cpu.abi.block_lengths import WIDEST
 from hip_runtime.drivers.cpu.abi.intrinsics import YIELD
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
+from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
 from hip_runtime.drivers.cpu.ir.model import Constant, Instruction
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I32
 from hip_runtime.drivers.cpu.regions.block_function import run_block
 from hip_runtime.drivers.cpu.regions.formation import RegionGraph, cut_at_sync_points
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
+from hip_runtime.drivers.cpu.regions.private_layout import interleave_kept
 from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, MIN_LANES, REGIONS
 from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph, multiplies_length, read_kernel
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
@@ -75,6 +77,8 @@ def write_regions(request: KernelRequest, graph: KernelGraph, form: str, reason:
     regions = cut_at_sync_points(graph.function, waits | {YIELD})
     record("cut_at_sync_points", regions.function)
     multiple = _share_lengths(graph, regions, gangs)
+    size_of = measure_types(request.machine.target_data, graph.item.module.context)
+    regions = interleave_kept(regions, graph.item.threads, size_of)
     kind = kernel_type(request.kernel)
     body = run_block(regions, graph.item, kind, graph.module, request.machine.target_data, gangs)
     build_worker(request.kernel, graph.item, body)

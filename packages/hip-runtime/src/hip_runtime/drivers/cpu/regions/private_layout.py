@@ -1,0 +1,45 @@
+"""The layout of private arrays that threads keep from one region to the next: element 0 of all threads of the block,
+then element 1 of all threads, and so on, for arrays that `analyses.private_arrays` finds.
+
+Neighbours that access the same element then access a row of memory, whether they are lanes or LLVM makes vectors of a
+loop over them. All regions have to agree, so it is decided for the kernel as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi.grid_context import ALIGNMENT
+from hip_runtime.drivers.cpu.analyses.private_arrays import find_private_arrays
+from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
+from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
+from hip_runtime.drivers.cpu.ir.trace import record
+from hip_runtime.drivers.cpu.passes.interleave_private import interleave_private
+from hip_runtime.drivers.cpu.regions.formation import InterleavedArray, RegionGraph, analyse_again
+from hip_runtime.drivers.cpu.regions.private_memory import find_kept_allocas
+
+
+def interleave_kept(graph: RegionGraph, threads: int, size_of: SizeOf) -> RegionGraph:
+    """*graph* with the private arrays interleaved that each of *threads* keeps. Its function is modified."""
+    kept, _ = find_kept_allocas(graph)
+    found = find_private_arrays(graph.function, size_of)
+    arrays = {alloca: found[alloca] for alloca in kept if alloca in found}
+    if not arrays or threads == 1:
+        return graph
+    interleaved = {}
+    for alloca, uses in arrays.items():
+        pitch = _pitch(threads, uses.nbytes)
+        interleave_private(graph.function, {alloca: uses}, pitch)
+        elements = -(-size_of(private_type(alloca)) // uses.nbytes)
+        interleaved[alloca] = InterleavedArray(ir.IntType(8 * uses.nbytes), elements * pitch)
+    record("interleave_kept", graph.function)
+    return replace(analyse_again(graph), interleaved=interleaved)
+
+
+def _pitch(threads: int, nbytes: int) -> int:
+    """How many elements of *nbytes* one row, an element of each of *threads*, is from the next: an odd number of cache
+    lines, as rows whose distance is a power of two would compete for a few places in the cache."""
+    lines = -(-threads * nbytes // ALIGNMENT) | 1
+    return lines * ALIGNMENT // nbytes

@@ -26,10 +26,16 @@ _REPLACED: tuple[tuple[str, str], ...] = (
     ),
 )
 
+_SMALL_FLOAT = re.compile(r"\b(f32_to_(?:fp8|bf8)|(?:fp8|bf8)_to_f32)\b")
+
 _CHANGED: tuple[tuple[str, str, str], ...] = (
     # In bytes, the branch's distance has more than 16 bits.
     (r"S_", r"SIMM16\.i16 \* 16'4", "SIMM16.i32 * 4"),
-    (r"V_CVT_PK_B?F16_F32", r"prev_mode = ROUND_MODE;\nROUND_MODE = ROUND_NEAREST_EVEN;|;\nROUND_MODE = prev_mode", ""),
+    (
+        r"V_CVT_PK_(B?F16|FP8|BF8)_F32",
+        r"prev_mode = ROUND_MODE;\nROUND_MODE = ROUND_NEAREST_EVEN;|;\nROUND_MODE = prev_mode",
+        "",
+    ),
     # Values that are not scaled are passed on.
     (r"V_DIV_SCALE_F32", r"^VCC = 0x0LL;", "VCC = 0x0LL;\nD0.f32 = S0.f32;"),
     (r"V_DIV_SCALE_F64", r"^VCC = 0x0LL;", "VCC = 0x0LL;\nD0.f64 = S0.f64;"),
@@ -40,6 +46,15 @@ _CHANGED: tuple[tuple[str, str, str], ...] = (
         r"V_TRIG_PREOP_F64",
         r"64'F\(\(1201'B\(2\.0 / PI\)\[1200 : 0\] << shift\.u32\) & 1201'0x1fffffffffffff\)",
         "two_over_pi(shift)",
+    ),
+    # The executor chooses the byte of an operand by SDWA and the half of a result by itself.
+    (r"V_CVT_F32_(?:FP8|BF8)", r"(?s)^if SDWA.*BYTE0 implied\n(.*)\nendif$", r"\1"),
+    (r"V_CVT_(F32|PK)_(?:FP8|BF8)", r"VGPR\[laneId\]\[SRC0\.u32\]", "S0"),
+    (r"V_CVT_F32_(?:FP8|BF8)", r"\.(?:fp8|bf8)\b", ".u8"),
+    (
+        r"V_CVT_PK_(?:FP8|BF8)_F32",
+        r"(?s)^\s*if OPSEL.*then\nVGPR\[laneId\]\[VDST\.u32\]\[15 : 0\](.*?\}).*",
+        r"D0[15 : 0]\1",
     ),
     # Either half of 64 bits can be meant.
     (r"V_PK_MOV_B32", r"(S[01])\.u32", r"\1"),
@@ -52,7 +67,7 @@ ADDED = dict.fromkeys(("V_ACCVGPR_READ", "V_ACCVGPR_WRITE", "V_ACCVGPR_MOV_B32")
 """Instructions that the manuals describe only in words."""
 
 
-def correct(name: str, text: str) -> str:
+def correct(name: str, text: str, family: str) -> str:
     """*text*, or its replacement."""
     for pattern, replacement in _REPLACED:
         match = re.fullmatch(pattern, name)
@@ -61,4 +76,5 @@ def correct(name: str, text: str) -> str:
     for pattern, wrong, right in _CHANGED:
         if re.match(pattern, name):
             text = re.sub(wrong, right, text)
-    return text
+    # CDNA's floats of 8 bits are those of gfx942, which have no infinities and no negative zero.
+    return _SMALL_FLOAT.sub(r"\1_fnuz", text) if family == "cdna" else text

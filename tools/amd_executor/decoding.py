@@ -290,4 +290,4 @@ def meaning(family: str, name: str, format_: str) -> tuple[Statement, ...]:
     if not texts:
         raise UnknownInstruction(f"{name}: no pseudocode")
     text = texts.get(format_) or next(iter(texts.values()))
-    return parse(correct(name, text))
+    return parse(correct(name, text, family))

@@ -18,6 +18,7 @@ from llvmlite import ir
 from tools.amd_executor import layout
 from tools.amd_executor.decoding import Instruction, UnknownInstruction
 from tools.amd_executor.instruction_frame import LONG, WORD, Frame, word
+from tools.amd_executor.pseudocode.small_floats import number_table
 from tools.amd_executor.pseudocode.values import on_stack
 
 _NAME = re.compile(r"V_(?:MFMA|WMMA)_(F32|F64|I32)_(\d+)X(\d+)X(\d+)_(F16|BF16|F32|F64|I8|IU8|FP8|BF8)(?:_(FP8|BF8))?$")
@@ -183,20 +184,8 @@ class _Product:
         if kind in ("I8", "IU8"):
             signed = kind == "I8" or self.frame.instruction.fields["neg"] >> number & 1
             return b.sext(byte, WORD) if signed else b.zext(byte, WORD)
-        table = self.table(kind)
+        table = number_table(b.module, kind, fnuz=self.shape.family == "cdna")
         return b.load(b.gep(table, [b.zext(byte, LONG)], source_etype=ir.FloatType()), typ=ir.FloatType())
-
-    def table(self, kind: str) -> ir.Value:
-        """A constant array with the value of each of the 256 numbers of a format."""
-        module = self.builder.module
-        found = module.globals.get(f"numbers.{kind}")
-        if found is None:
-            numbers = _numbers(kind, fnuz=self.shape.family == "cdna")
-            array = ir.ArrayType(ir.FloatType(), 256)
-            found = ir.GlobalVariable(module, array, f"numbers.{kind}")
-            found.initializer = ir.Constant(array, [ir.Constant(ir.FloatType(), number) for number in numbers])
-            found.global_constant, found.linkage = True, "internal"
-        return found
 
     def sum_before(self, i: ir.Value, j: ir.Value) -> ir.Value:
         """An element of the third operand, which may be one constant for all."""
@@ -227,23 +216,3 @@ class _Product:
         if function is None:
             function = ir.Function(b.module, ir.FunctionType(total.type, [total.type] * 3), name)
         return b.call(function, [left, right, total])
-
-
-def _numbers(kind: str, *, fnuz: bool) -> list[float]:
-    """The values of all numbers of 8 bits, in the order of their bits."""
-    fraction, bias = (3, 7) if kind == "FP8" else (2, 15)
-    return [_number(bits, fraction, bias + fnuz, fnuz=fnuz) for bits in range(256)]
-
-
-def _number(bits: int, fraction: int, bias: int, *, fnuz: bool) -> float:
-    sign = -1.0 if bits & 0x80 else 1.0
-    magnitude = bits & 0x7F
-    exponent, steps = magnitude >> fraction, magnitude & (1 << fraction) - 1
-    if fnuz and bits == 0x80:
-        return float("nan")
-    if not fnuz and fraction == 3 and magnitude == 0x7F:
-        return float("nan")
-    if not fnuz and fraction == 2 and exponent == 31:
-        return float("nan") if steps else sign * float("inf")
-    whole = steps + (1 << fraction if exponent else 0)
-    return sign * whole * 2.0 ** (max(exponent, 1) - bias - fraction)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba.core import types
 from numba.core.errors import TypingError
 
 import numba_hip as hip
@@ -148,6 +149,28 @@ def test_for_amd_gpus(target):
 
     kinds = (hip.float8_e4m3fnuz[::1], hip.float8_e5m2[::1], hip.float8_e5m2fnuz[::1])
     assert hip.compile(kernel, kinds, target=target, output="object")[0][:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize(
+    ("target", "having"),
+    [
+        ("gfx942", ("float8_e4m3fnuz", "float8_e5m2fnuz")),
+        ("gfx950", ("float8_e4m3fn", "float8_e5m2")),
+        ("gfx1100", ()),
+        ("gfx1201", ("float8_e4m3fn", "float8_e5m2")),
+    ],
+)
+def test_gpus_convert_their_formats_by_an_instruction(target, having):
+    def kernel(values, out, wide):
+        i = hip.grid(1)
+        out[i] = values[i]
+        wide[i] = out[i + 1]
+
+    for name, kind in FLOAT8.items():
+        code, _ = hip.compile(kernel, (types.float32[::1], kind[::1], types.float64[::1]), target=target, output="asm")
+        short = "fp8" if "e4m3" in name else "bf8"
+        for instruction in (f"v_cvt_pk_{short}_f32", f"v_cvt_f32_{short}"):
+            assert (instruction in code) == (name in having), (name, instruction)
 
 
 def test_what_is_no_number_of_8_bits():

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
+from tools.amd_executor.pseudocode import small_floats
 from tools.amd_executor.pseudocode.tree import PseudocodeError
 from tools.amd_executor.pseudocode.values import Value, Values, constant, real
 
@@ -21,6 +22,9 @@ Function = Callable[..., Value]
 
 def call(values: Values, name: str, arguments: list[Value]) -> Value:
     """``name(arguments)``."""
+    function = _FUNCTIONS.get(name)
+    if function is not None:
+        return function(values, *arguments)
     match = _CONVERSION.match(name)
     if match:
         return _convert(values, arguments[0], match[1], int(match[2]), match[3], int(match[4]))
@@ -30,10 +34,7 @@ def call(values: Values, name: str, arguments: list[Value]) -> Value:
         for other in arguments[1:]:
             result = _extreme(values, match[1], match[3], result, other)
         return result
-    function = _FUNCTIONS.get(name)
-    if function is None:
-        raise PseudocodeError(f"the function {name}")
-    return function(values, *arguments)
+    raise PseudocodeError(f"the function {name}")
 
 
 def _convert(values: Values, value: Value, source: str, width: int, kind: str, bits: int) -> Value:
@@ -286,5 +287,6 @@ _FUNCTIONS: dict[str, Function] = {
     "sqrt": _named("sqrt"),
     "trunc": _named("trunc"),
     "two_over_pi": _two_over_pi_part,
+    **small_floats.CONVERSIONS,
 }
 """Some are our own, for the text of `corrections`."""

@@ -407,3 +407,41 @@ def test_unknown_instructions_are_named(target: str) -> None:
     kernel = machine(target, "ptr addrspace(1) %o", body, declaration)
     with pytest.raises(UnknownInstruction, match="(?i)buffer|encoding"):
         run(kernel, [np.zeros(4, np.int32)])
+
+
+@pytest.mark.parametrize("short", ["fp8", "bf8"])
+def test_floats_of_8_bits(target: str, short: str) -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    if target == "gfx1100":
+        pytest.skip("gfx1100 has no instructions for floats of 8 bits")
+    name = {"fp8": "float8_e4m3", "bf8": "float8_e5m2"}[short]
+    name += "fnuz" if target == "gfx942" else "fn" * (short == "fp8")
+    kind = getattr(ml_dtypes, name)
+    everything = np.arange(COUNT, dtype=np.uint8).view(kind)
+    exact = everything.astype(np.float32)
+    finite = np.sort(exact[np.isfinite(exact)])
+    middles = (finite[1:] + finite[:-1]) / 2
+    left = np.resize(np.concatenate([middles, [np.inf, -np.inf, np.nan, 1e6, -0.0, 1e-45]]), COUNT).astype(np.float32)
+    right = np.resize(np.nextafter(middles, np.float32(np.inf)), COUNT).astype(np.float32)
+    narrow, widen = f"llvm.amdgcn.cvt.pk.{short}.f32", f"llvm.amdgcn.cvt.f32.{short}"
+    declared = f"declare i32 @{narrow}(float, float, i32, i1)"
+    packed = elementwise(target, "float", "i32", {
+        "low": f"{declared}\n%r = call i32 @{narrow}(float %x, float %y, i32 0, i1 false)",
+        "both": f"{declared}\n%s = call i32 @{narrow}(float %x, float %y, i32 0, i1 false)\n"
+                f"%r = call i32 @{narrow}(float %y, float %x, i32 %s, i1 true)",
+    }, left, right)  # fmt: skip
+    for found, order in ((packed["low"], [left, right]), (packed["both"], [left, right, right, left])):
+        wanted = np.stack(order, 1).astype(kind)
+        bytes_ = found.view(np.uint8).reshape(COUNT, 4)[:, : len(order)].copy()
+        nan = np.isnan(wanted.astype(np.float32))
+        np.testing.assert_array_equal(np.isnan(bytes_.view(kind).astype(np.float32)), nan)
+        np.testing.assert_array_equal(bytes_[~nan], wanted.view(np.uint8)[~nan])
+    words = np.random.default_rng(3).permuted(np.tile(np.arange(COUNT, dtype=np.uint8), (4, 1)), axis=1).T.copy()
+    calls = {
+        str(byte): f"declare float @{widen}(i32, i32)\n%s = call float @{widen}(i32 %x, i32 {byte})\n"
+        "%r = bitcast float %s to i32"
+        for byte in range(4)
+    }
+    found = elementwise(target, "i32", "i32", calls, words.view(np.int32)[:, 0], np.zeros(COUNT, np.int32))
+    for byte in range(4):
+        np.testing.assert_array_equal(found[str(byte)].view(np.float32), words[:, byte].view(kind).astype(np.float32))

@@ -186,6 +186,7 @@ def _check_intrinsic(name: str, target: Target) -> str | None:
     if name.startswith("llvm.amdgcn."):
         base, _ = _split_name(name.removeprefix("llvm.amdgcn."))
         known = base in AMDGCN_INTRINSICS or _multiplies_matrices(name, target) or _loads_directly(name, target)
+        known = known or _converts_float8(name, target)
         return None if known else f"the intrinsic {name}"
     base, types = _split_name(name.removeprefix("llvm."))
     scalars = {_scalar(text) for text in types}
@@ -208,6 +209,13 @@ def _multiplies_matrices(name: str, target: Target) -> bool:
     from hip_devicelib.matrix_instructions import matrix_instructions  # few kernels need it
 
     return any(one.intrinsic == name for one in matrix_instructions(target))
+
+
+def _converts_float8(name: str, target: Target) -> bool:
+    from hip_devicelib import float8_conversions as conversions  # few kernels need it
+
+    ways = (conversions.widening_intrinsic, conversions.narrowing_intrinsic)
+    return any(name == way(short) for short in conversions.float8_names(target).values() for way in ways)
 
 
 def _loads_directly(name: str, target: Target) -> bool:

@@ -72,7 +72,10 @@ def narrow(builder: ir.IRBuilder, value: ir.Value, kind: Float8, *, saturate: bo
 @lowering.lower_cast(Float8, types.Integer)
 @lowering.lower_cast(Float8, Float8)
 def _to_number(context: Any, builder: ir.IRBuilder, source: Float8, target: types.Type, value: ir.Value) -> ir.Value:
-    return context.cast(builder, widen(builder, value, source), types.float32, target)
+    wide = context.widen_float8(builder, value, source)
+    if wide is None:
+        wide = widen(builder, value, source)
+    return context.cast(builder, wide, types.float32, target)
 
 
 @lowering.lower_cast(Float8, types.Boolean)
@@ -83,9 +86,9 @@ def _to_boolean(context: Any, builder: ir.IRBuilder, source: Float8, target: typ
 
 @lowering.lower_cast(types.Float, Float8)
 def _from_float(context: Any, builder: ir.IRBuilder, source: types.Float, target: Float8, value: ir.Value) -> ir.Value:
-    if value.type == DOUBLE:
-        return narrow(builder, to_odd(builder, value), target)
-    return narrow(builder, context.cast(builder, value, source, types.float32), target)
+    single = to_odd(builder, value) if value.type == DOUBLE else context.cast(builder, value, source, types.float32)
+    bits = context.narrow_float8(builder, single, target)
+    return narrow(builder, single, target) if bits is None else bits
 
 
 @lowering.lower_cast(types.Integer, Float8)

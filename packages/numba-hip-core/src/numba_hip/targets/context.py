@@ -34,6 +34,7 @@ from numba_hip.targets.variable_info import debug_builder
 if TYPE_CHECKING:
     from llvmlite import binding as llvm
 
+    from numba_hip.float8 import Float8
     from numba_hip.language.matrix.unit import MatrixUnit
     from numba_hip.language.shared_loads import DirectLoader
     from numba_hip.targets.code_library import HipCodeLibrary
@@ -208,6 +209,15 @@ class HipContext(BaseContext):
             mine = builder.and_(builder.icmp_signed("==", target, own), builder.trunc(bit, ir.IntType(1)))
             builder.store(builder.select(mine, pushed, builder.load(slot)), slot)
         return builder.load(slot)
+
+    def widen_float8(self, builder: ir.IRBuilder, bits: ir.Value, kind: Float8) -> ir.Value | None:
+        """The float32 that a number of 8 bits is; None if the device has no instruction for it."""
+        return None
+
+    def narrow_float8(self, builder: ir.IRBuilder, value: ir.Value, kind: Float8) -> ir.Value | None:
+        """The bits of a float32 as a number of 8 bits, the largest where it is larger; None if the device has no
+        instruction for it."""
+        return None
 
     @abstractmethod
     def matrix_unit(self) -> MatrixUnit:

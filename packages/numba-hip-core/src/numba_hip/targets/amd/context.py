@@ -26,6 +26,7 @@ from numba_hip.targets.function_attributes import add_attribute
 from numba_hip.targets.line_tables import locate_entry
 
 if TYPE_CHECKING:
+    from numba_hip.float8 import Float8
     from numba_hip.language.shared_loads import DirectLoader
     from numba_hip.targets.amd.codegen import AmdCodegen
     from numba_hip.targets.typing import HipTypingContext
@@ -210,6 +211,18 @@ class AmdContext(HipContext):
         from numba_hip.targets.amd.direct_loads import AmdDirectLoader  # few kernels use it
 
         return AmdDirectLoader.of(self, self._codegen.target)
+
+    def widen_float8(self, builder: ir.IRBuilder, bits: ir.Value, kind: Float8) -> ir.Value | None:
+        """By the instruction of the GPU's formats; see `numba_hip.targets.amd.float8_numbers`."""
+        from numba_hip.targets.amd import float8_numbers  # few kernels have any
+
+        return float8_numbers.widen(self._codegen.target, builder, self._call, bits, kind)
+
+    def narrow_float8(self, builder: ir.IRBuilder, value: ir.Value, kind: Float8) -> ir.Value | None:
+        """By the instruction of the GPU's formats; see `numba_hip.targets.amd.float8_numbers`."""
+        from numba_hip.targets.amd import float8_numbers  # few kernels have any
+
+        return float8_numbers.narrow(self._codegen.target, builder, self._call, value, kind)
 
     def active_lanes(self, builder: ir.IRBuilder) -> ir.Value:
         """The lanes that vote true when all of them do."""

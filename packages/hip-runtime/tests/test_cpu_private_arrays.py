@@ -218,6 +218,7 @@ def body(*lines: str) -> Function:
     """The graph of a function with *lines*."""
     module = llvm.parse_assembly(
         "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\ndeclare void @take(ptr)\n"
+        "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
         "define void @k(i64 %i, ptr %out, i1 %c) {\nentry:\n" + "\n".join(lines) + "\n  ret void\n}"
     )
     return read_function(PrintedModule(module), "k", ir.Context())
@@ -257,6 +258,13 @@ LOAD = "%v = load i32, ptr %p"
         ([A, AT, LOAD, "call void @llvm.memset.p0.i64(ptr %a, i8 0, i64 30, i1 false)"], []),
         ([A, AT, LOAD, "call void @llvm.memset.p0.i64(ptr %a, i8 0, i64 %i, i1 false)"], []),
         ([A, AT, LOAD, "call void @llvm.memset.p0.i64(ptr %a, i8 0, i64 32, i1 true)"], []),
+        ([A, AT, LOAD, "%s = shl i64 %i, 2", "call void @llvm.memset.p0.i64(ptr %a, i8 0, i64 %s, i1 false)"], [4]),
+        ([A, AT, LOAD, "call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %a, i64 32, i1 false)"], [4]),
+        ([A, AT, LOAD, "call void @llvm.memcpy.p0.p0.i64(ptr %p, ptr %out, i64 8, i1 false)"], [4]),
+        ([A, AT, LOAD, "call void @llvm.memcpy.p0.p0.i64(ptr %a, ptr %out, i64 30, i1 false)"], []),
+        ([A, AT, LOAD, "call void @llvm.memcpy.p0.p0.i64(ptr %a, ptr %out, i64 32, i1 true)"], []),
+        ([A, AT, LOAD, "%b = alloca [8 x i32]", "call void @llvm.memcpy.p0.p0.i64(ptr %b, ptr %a, i64 32, i1 false)",
+          "%w = load i32, ptr %b"], []),
         ([A], []),
         ([A, AT, LOAD, "%b = alloca [2 x i64]", "store i64 %i, ptr %b"], [4, 8]),
     ],

@@ -24,13 +24,14 @@ _MOST_ASSUMED = 20
 
 @dataclass
 class PrivateArrayUses:
-    """An array with elements of *nbytes* each: what derives addresses from its own, what accesses an element, and what
-    fills parts of it."""
+    """An array with elements of *nbytes* each: what derives addresses from its own, what accesses an element, what
+    fills parts of it, and what copies parts of it from or to other memory."""
 
     nbytes: int
     addresses: list[Instruction] = field(default_factory=list)
     fills: list[Instruction] = field(default_factory=list)
     accesses: list[Instruction] = field(default_factory=list)
+    copies: list[Instruction] = field(default_factory=list)
 
 
 def find_private_arrays(function: Function, size_of: SizeOf) -> dict[Instruction, PrivateArrayUses]:
@@ -57,6 +58,7 @@ def _describe(alloca: Instruction, users: dict[Value, list[Instruction]], size_o
     addresses: list[Instruction] = []
     fills: list[Instruction] = []
     accesses: list[Instruction] = []
+    copies: list[Instruction] = []
     sizes: set[int] = set()
     derived: set[Value] = {alloca}
     waiting: list[Instruction] = [alloca]
@@ -68,6 +70,8 @@ def _describe(alloca: Instruction, users: dict[Value, list[Instruction]], size_o
                 accesses.append(user)
             elif user.callee.startswith("llvm.memset.") and _is_address_only(user, address):
                 fills.append(user)
+            elif user.callee.startswith("llvm.memcpy.") and _is_copied(user):
+                copies.append(user)
             elif user.opcode == "getelementptr" and user.operands[0] is address:
                 if user not in derived:
                     derived.add(user)
@@ -79,9 +83,11 @@ def _describe(alloca: Instruction, users: dict[Value, list[Instruction]], size_o
         return None
     if not all(_steps_over_elements(address, nbytes, size_of) for address in addresses):
         return None
-    if not all(_is_fill(fill, nbytes) for fill in fills):
+    if not all(signed_number(fill.arguments[1]) is not None for fill in fills):
         return None
-    return PrivateArrayUses(nbytes, addresses, list(dict.fromkeys(fills)), accesses)
+    if not all(_has_whole_elements(written, nbytes) for written in (*fills, *copies)):
+        return None
+    return PrivateArrayUses(nbytes, addresses, list(dict.fromkeys(fills)), accesses, list(dict.fromkeys(copies)))
 
 
 def _is_address_only(user: Instruction, address: Value) -> bool:
@@ -131,8 +137,12 @@ def _is_multiple(value: Value, factor: int, assumed: frozenset[Value]) -> bool:
     return value.opcode in _LINEAR and all(_is_multiple(operand, factor, assumed) for operand in operands)
 
 
-def _is_fill(fill: Instruction, nbytes: int) -> bool:
-    """Whether *fill* sets a known number of whole elements to a known value."""
-    _, value, count, is_volatile = fill.arguments
-    length, known = signed_number(count), signed_number(value)
-    return known is not None and length is not None and length % nbytes == 0 and signed_number(is_volatile) == 0
+def _is_copied(copy: Instruction) -> bool:
+    """Whether *copy* is between a private array and memory that certainly is none."""
+    return sum(map(is_private_address, copy.arguments[:2])) == 1
+
+
+def _has_whole_elements(written: Instruction, nbytes: int) -> bool:
+    """Whether *written*, a fill or a copy, is of whole elements, and not volatile."""
+    length, is_volatile = written.arguments[2:]
+    return _is_multiple(length, nbytes, frozenset()) and signed_number(is_volatile) == 0

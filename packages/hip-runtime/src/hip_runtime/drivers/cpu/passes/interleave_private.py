@@ -10,12 +10,12 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
-from hip_runtime.drivers.cpu.analyses.private_arrays import PrivateArrayUses
+from hip_runtime.drivers.cpu.analyses.private_arrays import PrivateArrayUses, is_private_address
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1, I64, PTR, VOID
 
-_FILLED_ONE_BY_ONE = 16
-"""The most elements that are filled without a loop."""
+_WRITTEN_ONE_BY_ONE = 16
+"""The most elements that are filled or copied without a loop."""
 
 
 def interleave_private(function: Function, arrays: dict[Instruction, PrivateArrayUses], width: int) -> None:
@@ -26,9 +26,9 @@ def interleave_private(function: Function, arrays: dict[Instruction, PrivateArra
             address.source_type = _spread(address.source_type, len(address.operands) - 2, width)
         for access in array.accesses:
             access.align = min(access.align or array.nbytes, array.nbytes)
-    fills = {fill: array.nbytes for array in arrays.values() for fill in array.fills}
-    for block in list(function.blocks) if fills else ():
-        _write_fills(function, block, fills, width)
+    written = {call: array.nbytes for array in arrays.values() for call in (*array.fills, *array.copies)}
+    for block in list(function.blocks) if written else ():
+        _write_elements(function, block, written, width)
 
 
 def _spread(kind: ir.Type, depth: int, width: int) -> ir.Type:
@@ -36,43 +36,64 @@ def _spread(kind: ir.Type, depth: int, width: int) -> ir.Type:
     return ir.ArrayType(_spread(kind.element, depth - 1, width), kind.count) if depth else ir.ArrayType(kind, width)
 
 
-def _write_fills(function: Function, block: Block, fills: dict[Instruction, int], width: int) -> None:
-    """Write each of *fills* in *block* as stores of one element after another."""
-    for fill in [value for value in block.instructions if value in fills]:
-        nbytes = fills[fill]
-        address, value, length, _ = fill.arguments
-        byte, count = signed_number(value), (signed_number(length) or 0) // nbytes
-        assert byte is not None
-        kind = ir.IntType(8 * nbytes)
-        number = int.from_bytes(bytes([byte & 0xFF]) * nbytes, "little")
-        element, step = Constant(kind, str(number), number), ir.ArrayType(kind, width)
-        position = block.instructions.index(fill)
+def _write_elements(function: Function, block: Block, written: dict[Instruction, int], width: int) -> None:
+    """Write each fill or copy in *block* that is in *written* as accesses to one element after another."""
+    for call in [value for value in block.instructions if value in written]:
+        nbytes = written[call]
+        length, position = call.arguments[2], block.instructions.index(call)
         del block.instructions[position]
-        if count <= _FILLED_ONE_BY_ONE:
-            stores = [made for index in range(count) for made in _store(element, address, _number(index), step)]
-            block.instructions[position:position] = stores
+        count = signed_number(length)
+        if count is not None and count // nbytes <= _WRITTEN_ONE_BY_ONE:
+            numbers = [_number(number) for number in range(count // nbytes)]
+            made = [access for number in numbers for access in _write_element(call, number, nbytes, width)]
+            block.instructions[position:position] = made
         else:
-            index = Instruction(I64, "phi", [], "fill.index")
-            block = _insert_loop(function, block, position, index, count, _store(element, address, index, step))
+            index = Instruction(I64, "phi", [], "element.index")
+            body = _write_element(call, index, nbytes, width)
+            block = _insert_loop(function, block, position, index, length, nbytes, body)
 
 
-def _store(element: Constant, address: Value, index: Value, step: ir.Type) -> list[Instruction]:
-    place = Instruction(PTR, "getelementptr", [address, index], "filled", flags=("inbounds",), source_type=step)
-    return [place, Instruction(VOID, "store", [element, place], align=element.type.width // 8)]
+def _write_element(call: Instruction, index: Value, nbytes: int, width: int) -> list[Instruction]:
+    """What *call* does to the element *index*."""
+    kind = ir.IntType(8 * nbytes)
+    target, source = call.arguments[:2]
+    if call.callee.startswith("llvm.memset."):
+        byte = signed_number(source)
+        assert byte is not None
+        number = int.from_bytes(bytes([byte & 0xFF]) * nbytes, "little")
+        place = _address(target, index, kind, width)
+        return [place, Instruction(VOID, "store", [Constant(kind, str(number), number), place], align=nbytes)]
+    from_array = is_private_address(source)
+    places = [_address(source, index, kind, width if from_array else 1)]
+    places.append(_address(target, index, kind, 1 if from_array else width))
+    loaded = Instruction(kind, "load", [places[0]], "copied", align=nbytes if from_array else 1)
+    return [*places, loaded, Instruction(VOID, "store", [loaded, places[1]], align=1 if from_array else nbytes)]
+
+
+def _address(base: Value, index: Value, kind: ir.Type, width: int) -> Instruction:
+    step = ir.ArrayType(kind, width)
+    return Instruction(PTR, "getelementptr", [base, index], "element.at", flags=("inbounds",), source_type=step)
 
 
 def _insert_loop(
-    function: Function, block: Block, position: int, index: Instruction, count: int, body: list[Instruction]
-) -> Block:
-    """Run *body* for *count* values of *index*, before the instruction at *position* of *block*; the block that begins
-    with that."""
-    loop, after = Block(f"{block.name}.fill"), Block(f"{block.name}.filled", block.instructions[position:])
+    function: Function, block: Block, position: int, index: Instruction, length: Value, nbytes: int,
+    body: list[Instruction],
+) -> Block:  # fmt: skip
+    """Run *body* for each *index* of the elements of *length* bytes, which may be 0, before the instruction at
+    *position* of *block*; the block that begins with that."""
+    name = block.name
+    loop, after = Block(f"{name}.elements"), Block(f"{name}.written", block.instructions[position:])
     for following in after.successors:
         for phi in following.phis:
             phi.targets = [after if source is block else source for source in phi.targets]
-    block.instructions[position:] = [Instruction(VOID, "br", [], targets=[loop])]
-    following_index = Instruction(I64, "add", [index, _number(1)], "fill.next", flags=("nuw", "nsw"))
-    more = Instruction(I1, "icmp", [following_index, _number(count)], "fill.more", predicate="ult")
+    kind, bits = length.type, nbytes.bit_length() - 1
+    count = Instruction(kind, "lshr", [length, Constant(kind, str(bits), bits)], "elements", flags=("exact",))
+    wide = [] if kind == I64 else [Instruction(I64, "zext", [count], "elements.wide")]
+    elements = wide[0] if wide else count
+    some = Instruction(I1, "icmp", [elements, _number(0)], "elements.some", predicate="ne")
+    block.instructions[position:] = [count, *wide, some, Instruction(VOID, "br", [some], targets=[loop, after])]
+    following_index = Instruction(I64, "add", [index, _number(1)], "element.next", flags=("nuw", "nsw"))
+    more = Instruction(I1, "icmp", [following_index, elements], "element.more", predicate="ult")
     index.operands, index.targets = [_number(0), following_index], [block, loop]
     loop.instructions = [index, *body, following_index, more, Instruction(VOID, "br", [more], targets=[loop, after])]
     place = function.blocks.index(block) + 1

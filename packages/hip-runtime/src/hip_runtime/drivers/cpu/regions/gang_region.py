@@ -20,6 +20,7 @@ from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I1, I8
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, region_successors
 from hip_runtime.drivers.cpu.regions.outline import RegionOutliner, StatePlaces
+from hip_runtime.drivers.cpu.regions.private_layout import scatters_privately
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 from hip_runtime.drivers.cpu.regions.storage import STACK_LIMIT
 from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs
@@ -191,7 +192,7 @@ class GangRegionWriter:
                 may_suspend=may_pause, kernel_arguments=len(kernel_arguments),
             )  # fmt: skip
             code = make_gang(make, gang_plan.width, not gang_plan.exact)
-            if has_loop(region) and not gang_plan.everywhere:
+            if self._may_lose(region) and not gang_plan.everywhere:
                 check_profitable(code.shapes, self._size_of, code.width)
             gang = code.build()
         except UnsupportedError as error:
@@ -212,6 +213,11 @@ class GangRegionWriter:
             builder.call(gang, [*kernel_arguments, *made.passed, count, *rest])
         gang_plan.widths.append(code.width)
         return True
+
+    def _may_lose(self, region: Region) -> bool:
+        """Whether gangs may be slower than one thread after another."""
+        scatters = not self._gang_plan.requires_gangs(region) and scatters_privately(region, self._ctx.graph)
+        return has_loop(region) or scatters
 
     def _resume(self, builder: ir.IRBuilder, place: ir.Value, nbytes: int) -> Sequence[ir.Value]:
         """What a gang that goes on is called with: its record, of *nbytes*, whether it paused, and that it does not

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from numba.core.errors import TypingError
@@ -87,6 +90,31 @@ def test_far_away_and_nowhere():
     np.testing.assert_array_equal(found[:2, :4], [[1, 1, 6, 6]] * 2)
     np.testing.assert_array_equal(found[2, :4], 0)
     assert found[0, 4] == 1
+
+
+AFTER_AN_ERROR = """
+import numpy as np
+import numba_hip as hip
+
+def wrong(x):
+    x.no_such_name(3)
+
+try:
+    hip.compile(wrong, "(float64[::1],)", target="cpu")
+except Exception as error:
+    print(type(error).__name__)
+
+def right(image, out):
+    out[0] = hip.texture.sample(image, 0.5, 0.5)
+
+hip.compile(right, "(float64[:, ::1], float64[::1])", target="cpu")
+print("compiled")
+"""
+
+
+def test_a_kernel_is_the_first_to_name_it():
+    found = subprocess.run([sys.executable, "-c", AFTER_AN_ERROR], capture_output=True, text=True, check=False)
+    assert found.stdout.split() == ["TypingError", "compiled"], found.stderr
 
 
 def test_for_amd_gpus():

@@ -129,6 +129,15 @@ class HipTypingContext(TypingContext):
             self.refresh()  # some, such as those of `libdevice`, are created when a kernel names them
         return super().resolve_value_type(value)
 
+    def resolve_module_constants(self, typ: types.Module, attr: str) -> Any:
+        """Numba's hook: the type of the name *attr* of a module; modules such as ``hip.texture`` are loaded, and declare
+        their functions, when a kernel that is being compiled names them."""
+        found = super().resolve_module_constants(typ, attr)
+        if found is None:
+            self.refresh()
+            found = super().resolve_module_constants(typ, attr)
+        return found
+
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
         """Numba's hook: the signature of a call of *func*; calls that no kernel can make are rejected first."""
         if isinstance(func, Operator) and not kws:

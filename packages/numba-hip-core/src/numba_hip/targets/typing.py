@@ -130,8 +130,8 @@ class HipTypingContext(TypingContext):
         return super().resolve_value_type(value)
 
     def resolve_module_constants(self, typ: types.Module, attr: str) -> Any:
-        """Numba's hook: the type of the name *attr* of a module; modules such as ``hip.texture`` are loaded, and declare
-        their functions, when a kernel that is being compiled names them."""
+        """Numba's hook: the type of the name *attr* of a module. Modules such as ``hip.texture`` are loaded, and
+        declare their functions, when a kernel that is being compiled names them."""
         found = super().resolve_module_constants(typ, attr)
         if found is None:
             self.refresh()

@@ -46,6 +46,9 @@ lengths; and into how many chunks the blocks of a launch are divided for each th
 CHUNKS_PER_THREAD = 8
 """Into how many chunks the blocks of a launch are divided for each thread: more balance better, fewer cost less."""
 
+CHUNKS_WITH_TABLES = 2
+"""The same for kernels whose workers keep tables: the launching thread runs a worker for each of its chunks."""
+
 UNKNOWN_COST = -1.0
 
 

@@ -7,7 +7,7 @@ loop over the threads, and a shared array an alloca of the worker.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from llvmlite import ir
 
@@ -33,6 +33,9 @@ MAX_GRID = 2**31 - 1
 MOST_TOTALS = 4
 """The most totals of a chunk of blocks: more would not stay in registers."""
 
+MOST_TABLES = 4
+"""The most tables of a worker, see `vectorize.update_tables`."""
+
 Axes = tuple[int, int, int]
 """Axes of a block, by number: that of the lanes first, then that of the rows."""
 
@@ -50,6 +53,30 @@ class CollectsTotals(Protocol):
 
     def write(self, builder: ir.IRBuilder, place: ir.Value, entry: ir.Block, start: ir.Block) -> None:
         """Write what is around the blocks of a chunk."""
+
+
+class KeepsTables(Protocol):
+    """What writes the tables of a worker, see `vectorize.update_tables`."""
+
+    def allocate(self, builder: ir.IRBuilder, place: ir.Value) -> None:
+        """Write the allocation of the tables."""
+
+    def write_start(
+        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], first: ir.Value
+    ) -> None:  # fmt: skip
+        """Write what a worker does before its first chunk of blocks, which begins with *first*."""
+
+    def write_end(self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
+        """Write what a worker does behind its last chunk of blocks."""
+
+    def serves(self, code: Any, update: Instruction) -> bool:
+        """Whether lanes do *update* by `update`."""
+
+    def update(self, code: Any, update: Instruction, operands: Sequence[ir.Value]) -> None:
+        """Do *update* with the *operands* of one lane."""
+
+    def meet(self, code: Any, access: Instruction) -> None:
+        """Do what is in tables for the memory of *access*."""
 
 
 class WorkItem:
@@ -98,6 +125,8 @@ class WorkItem:
         `vectorize.turns`."""
         self.totals: CollectsTotals | None = None
         """What collects atomic operations of a chunk of blocks, if the kernel has such."""
+        self.tables: KeepsTables | None = None
+        """What keeps tables of the worker for atomic operations on elements of arrays, if the kernel has such."""
         self.wave_size = wave_size
         self.arrays = {array.symbol: array for array in arrays}
         self._shared = {symbol: f"shared {number}" for number, symbol in enumerate(self.arrays)}
@@ -105,6 +134,7 @@ class WorkItem:
             thread=ir.ArrayType(I32, 3), block=ir.ArrayType(I32, 3), frame=PTR, dynamic_shared=PTR, dynamic_bytes=I64,
             block_words=PTR, contexts=PTR, block_number=I64, stack_limit=I64, memory_word=PTR, states_word=PTR,
             length=I32, totals=ir.ArrayType(PTR, MOST_TOTALS), gang_record=PTR,
+            tables=ir.ArrayType(PTR, MOST_TABLES), table_limits=ir.ArrayType(I64, MOST_TABLES),
             **dict.fromkeys(self._shared.values(), PTR),
         )  # fmt: skip
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from llvmlite import ir
 
@@ -21,6 +22,7 @@ from hip_devicelib.codeobject import Kernel, Parameter
 from hip_runtime.drivers.cpu.abi.grid_context import ALIGNMENT
 from hip_runtime.drivers.cpu.abi.launch_frame import (
     CHUNKS_PER_THREAD,
+    CHUNKS_WITH_TABLES,
     FRAME,
     PROGRAM,
     UNKNOWN_COST,
@@ -90,6 +92,8 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
     if item.waits_for_grid:
         _store_contexts(item, builder, place, grid)
 
+    if item.tables is not None:
+        item.tables.allocate(builder, place)
     entry = builder.block
 
     @contextmanager
@@ -115,7 +119,11 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
         )
         store_atomic(builder, number, chunk_place)
 
-    builder.ret(_loop_over_chunks(builder, frame, note_chunk, run_blocks))
+    start_tables = None if item.tables is None else partial(item.tables.write_start, builder, place, arguments)
+    ran = _loop_over_chunks(builder, frame, start_tables, note_chunk, run_blocks)
+    if item.tables is not None:
+        item.tables.write_end(builder, place, arguments)
+    builder.ret(ran)
     _define_program(module, worker, item)
 
 
@@ -153,7 +161,7 @@ def _define_program(module: ir.Module, worker: ir.Function, item: WorkItem) -> N
     program = ir.GlobalVariable(module, PROGRAM.type, PROGRAM_SYMBOL)
     unknown = I64(0)
     cost = ir.DoubleType()(UNKNOWN_COST)
-    parts = 1 if item.takes_turns else CHUNKS_PER_THREAD
+    parts = 1 if item.takes_turns else CHUNKS_PER_THREAD if item.tables is None else CHUNKS_WITH_TABLES
     last = I32(int(item.observed)), I32(item.block[0]), I32(parts)
     fields = [function_address(worker), cost, unknown, unknown, PTR(None), *last]
     program.initializer = ir.Constant(PROGRAM.type, fields)
@@ -279,11 +287,13 @@ def _widen(builder: ir.IRBuilder, index: ir.Value) -> ir.Value:
 def _loop_over_chunks(
     builder: ir.IRBuilder,
     frame: ir.Value,
+    begin_chunks: Callable[[ir.Value], None] | None,
     note_chunk: Callable[[ir.Value], None],
     run_blocks: Callable[[ir.Value, ir.Value], None],
 ) -> ir.Value:
     """Take chunks of blocks until none are left or a thread has faulted, and return the number of blocks that were run.
-    *note_chunk* records the first block of each chunk, for reports of faults in it."""
+    *begin_chunks*, if there is such, is done once the first block of all is known. *note_chunk* records the first block
+    of each chunk, for reports of faults in it."""
     count = FRAME.load(builder, frame, "block_count")
     chunk = FRAME.load(builder, frame, "chunk")
     entry = builder.block
@@ -298,6 +308,9 @@ def _loop_over_chunks(
     fault = builder.load_atomic(FRAME.field(builder, frame, "fault_taken"), "monotonic", align=4, typ=I32)
     builder.cbranch(builder.icmp_unsigned("==", fault, I32(0)), body, done)
     builder.position_at_end(body)
+    if begin_chunks is not None:
+        with builder.if_then(builder.icmp_unsigned("==", ran, I64(0))):
+            begin_chunks(first)
     note_chunk(first)
     limit = builder.add(first, chunk)
     limit = builder.select(builder.icmp_unsigned("<", limit, count), limit, count)

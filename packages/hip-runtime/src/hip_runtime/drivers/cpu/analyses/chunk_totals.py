@@ -22,15 +22,15 @@ from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
 from hip_runtime.drivers.cpu.ir.model import Argument, Block, Function, Instruction, Value
 
 _COMPUTING = (BINARY - DIVISIONS) | CASTS | {"getelementptr", "select", "icmp"}
-_REDUCIBLE = INTEGER_REDUCTIONS.keys() | FLOAT_REDUCTIONS.keys()
-_ACCESSES = frozenset({"load", "store", "atomicrmw", "cmpxchg", "fence"})
+REDUCIBLE = INTEGER_REDUCTIONS.keys() | FLOAT_REDUCTIONS.keys()
+ACCESSES = frozenset({"load", "store", "atomicrmw", "cmpxchg", "fence"})
 
 
 def find_totals(function: Function) -> list[Instruction]:
     """The atomic operations of *function* that may be collected, in an order in which to do them at the end."""
     order = order_blocks(function.blocks[0], lambda block: block.successors)
     used = {operand for value in function.instructions() for operand in value.operands}
-    if any(_looks(value, value in used) for value in function.instructions()):
+    if any(looks(value, value in used) for value in function.instructions()):
         return []
     found = [
         value
@@ -39,18 +39,18 @@ def find_totals(function: Function) -> list[Instruction]:
         if value.opcode == "atomicrmw" and value not in used and _is_collectable(value)
     ][-MOST_TOTALS:]
     while found:
-        kept = [update for update in found if _allow(_following(update, order), update, found)]
+        kept = [update for update in found if _allow(find_following(update, order), update, found)]
         if len(kept) == len(found):
             break
         found = kept
     return found
 
 
-def _looks(value: Instruction, is_used: bool) -> bool:
+def looks(value: Instruction, is_used: bool) -> bool:
     """Whether *value* may be for finding out what threads of other blocks have done."""
     if value.opcode == "fence":
         return True
-    if value.opcode not in _ACCESSES or is_in_block_memory(_address(value)):
+    if value.opcode not in ACCESSES or is_in_block_memory(_address(value)):
         return False
     if value.opcode == "atomicrmw":
         return is_used or value.volatile
@@ -65,7 +65,7 @@ def _is_collectable(update: Instruction) -> bool:
     """Whether *update* can be combined with others, and all threads of a launch have the same address."""
     if update.volatile or update.atomic is None or update.atomic.orderings != ("monotonic",):
         return False
-    return update.operation in _REDUCIBLE and _is_fixed(update.operands[0])
+    return update.operation in REDUCIBLE and _is_fixed(update.operands[0])
 
 
 def _is_fixed(value: Value) -> bool:
@@ -79,7 +79,7 @@ def _is_fixed(value: Value) -> bool:
     return value.opcode in _COMPUTING and all(map(_is_fixed, value.operands))
 
 
-def _following(update: Instruction, order: Order) -> list[Instruction]:
+def find_following(update: Instruction, order: Order) -> list[Instruction]:
     """What a thread may run after *update*, in no order; *update* is in it if it is in a loop."""
     home = next(block for block in order.blocks if update in block.instructions)
     found: dict[Block, None] = {}
@@ -97,7 +97,7 @@ def _following(update: Instruction, order: Order) -> list[Instruction]:
 def _allow(following: list[Instruction], update: Instruction, others: list[Instruction]) -> bool:
     """Whether *update* may be done after all of *following*, of which *others* are collected, too."""
     return all(
-        _is_harmless(value) or (value in others and (value is update or _may_follow(value, update, following)))
+        is_harmless(value) or (value in others and (value is update or _may_follow(value, update, following)))
         for value in following
     )
 
@@ -109,9 +109,9 @@ def _may_follow(value: Instruction, update: Instruction, following: list[Instruc
     return same or update not in following
 
 
-def _is_harmless(value: Instruction) -> bool:
+def is_harmless(value: Instruction) -> bool:
     """Whether *value* accesses no memory that other blocks see."""
-    if value.opcode in _ACCESSES:
+    if value.opcode in ACCESSES:
         return value.opcode != "fence" and is_in_block_memory(_address(value))
     if value.opcode != "call" or value.elementwise is not None:
         return True

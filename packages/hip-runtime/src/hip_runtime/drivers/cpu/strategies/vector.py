@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hip_runtime import config
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
+from hip_runtime.drivers.cpu.analyses.scattered_updates import find_scattered_updates
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.strategies.form_choice import AUTO, MIN_LANES, VECTORS
 from hip_runtime.drivers.cpu.strategies.kernel_graph import read_kernel
@@ -12,6 +13,7 @@ from hip_runtime.drivers.cpu.strategies.lane_axis import describe_axis
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.region import write_spinning
 from hip_runtime.drivers.cpu.vectorize.gangs import GangBody
+from hip_runtime.drivers.cpu.vectorize.update_tables import UpdateTables
 from hip_runtime.errors import UnsupportedError
 
 
@@ -24,6 +26,9 @@ def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     width = request.width_along(item.axes, item.tile)
     if width < MIN_LANES and request.requested_form == AUTO:
         raise UnsupportedError(f"gangs of {width} threads are too small")
+    if not (request.reach.observed or item.waits_for_grid):
+        updates = find_scattered_updates(graph.function)
+        item.tables = UpdateTables(item, updates) if updates else None
     body = GangBody(
         graph.function, item, kernel_type(kernel), graph.module, request.machine.target_data, width,
         check_cost=config.cpu_form() == AUTO, exact=request.chosen_width is not None,

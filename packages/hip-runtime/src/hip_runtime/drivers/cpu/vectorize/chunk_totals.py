@@ -13,15 +13,12 @@ from hip_runtime.drivers.cpu.ir.model import Instruction
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I8, I64, PTR, allocate
 from hip_runtime.drivers.cpu.passes.demote_atomics import combine
-from hip_runtime.drivers.cpu.vectorize.uniform_atomics import identity_of, reduce_lanes
+from hip_runtime.drivers.cpu.vectorize.uniform_atomics import COLLECTED, identity_of, reduce_lanes
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 
 _MOST_BYTES = 64 * 8
 """Of a total: 64 lanes of 8 bytes. The address that it is to be added to follows; it is null if no thread of the chunk
 has done the operation."""
-
-_COLLECTED = {"sub": "add", "fsub": "fadd"}
-"""By which operation operands are combined, if it is another than that on memory."""
 
 
 class ChunkTotals:
@@ -47,7 +44,7 @@ class ChunkTotals:
         self._lanes[number] = max(self._lanes[number], kind.count if isinstance(kind, ir.VectorType) else 1)
         total = self._item.layout.load(builder, place, "totals", number)
         old = builder.load(total, align=LINE, typ=kind)
-        operation = _COLLECTED.get(update.operation, update.operation)
+        operation = COLLECTED.get(update.operation, update.operation)
         builder.store(combine(builder, operation, old, value), total, align=LINE)
         there = _address_place(builder, total)
         if active is not None:

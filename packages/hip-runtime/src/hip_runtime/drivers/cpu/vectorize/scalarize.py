@@ -94,6 +94,9 @@ class Scalarizer:
         if self._reads_thread:
             code.item.store_lane(builder, code.arguments[0], builder.add(self._first, lane))
         operands = [operand(lane) for operand in self._operands]
+        if (tables := code.item.tables) is not None and tables.serves(code, instruction):
+            tables.update(code, instruction, operands)
+            return
         write_one = write_demoted if instruction in code.demotable else write_instruction
         found = write_one(builder, instruction, operands)
         for number, (place, kind) in enumerate(zip(self._results, self._kinds, strict=True)):

@@ -17,6 +17,9 @@ from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder, mangle
 
+COLLECTED = {"sub": "add", "fsub": "fadd"}
+"""By which operation operands are combined, if it is another than that on memory."""
+
 
 def write_uniform_atomic(code: GangValues, instruction: Instruction) -> ir.Value | None:
     """Write an atomic operation that `analyses.uniform_atomics` found combinable; its result in each lane, if used."""

@@ -63,6 +63,8 @@ class Widener(GangValues):
         stand_at(self.builder, instruction.location)
         shape = self.shapes.at_definition(instruction)
         self._form, self._stride = _form_of(shape), 0
+        if instruction.meets_tables and self.item.tables is not None:
+            self.item.tables.meet(self, instruction)
         result = self._write_result(instruction, shape)
         if remarks.are_wanted():
             self._remark(instruction)

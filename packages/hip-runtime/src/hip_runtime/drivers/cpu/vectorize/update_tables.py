@@ -1,0 +1,259 @@
+"""Tables of a worker, in which it combines operands of the operations that `analyses.scattered_updates` found.
+
+Atomic operations of a processor take some twenty cycles, and a trip of a cache line if another core has updated it. An
+element of a table takes a load, an addition and a store. Each array that such operations update has a table for its
+first elements, as many as fit; those behind are updated in memory. The table's elements are done when the worker ends,
+or once a thread is about to access memory that has some: from then on that array is updated in memory, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
+from hip_runtime.drivers.cpu.abi.work_item import LINE, WorkItem
+from hip_runtime.drivers.cpu.abi.worker import counted
+from hip_runtime.drivers.cpu.analyses.scattered_updates import ScatteredUpdates, UpdatedArray
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING
+from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
+from hip_runtime.drivers.cpu.ir.model import Instruction
+from hip_runtime.drivers.cpu.ir.writer import write_instruction
+from hip_runtime.drivers.cpu.llvmir import I8, I64, PTR, VOID, allocate
+from hip_runtime.drivers.cpu.passes.demote_atomics import combine
+from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
+from hip_runtime.drivers.cpu.vectorize.uniform_atomics import COLLECTED, identity_of
+from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory
+
+_BYTES = 131072
+"""Of all tables of a worker together, which stay in a second-level cache."""
+
+_THREADS_PER_ELEMENT = 4
+"""Of a worker, at least: otherwise filling the tables, and doing what is in them, would take longer than it saves."""
+
+_FEWEST_THREADS = 1024
+"""Of workers that use tables."""
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The table of one array, which is *number* of the work item's."""
+
+    array: UpdatedArray
+    number: int
+    elements: int
+    """The most that it has; how many it has now is in the work item, 0 until there is a table and once it is done."""
+
+    @property
+    def kind(self) -> ir.Type:
+        """Type of an element."""
+        return self.array.update.type
+
+    @property
+    def size(self) -> int:
+        """Bytes of an element."""
+        return size_in_memory(self.kind)
+
+    @property
+    def bits(self) -> ir.IntType:
+        """The integer type of an element's bits."""
+        return ir.IntType(8 * self.size)
+
+    @property
+    def identity(self) -> ir.Constant:
+        """The bits of an element that nothing was done to."""
+        return identity_of(self.array.update).bitcast(self.bits)
+
+
+class UpdateTables:
+    """The tables of the worker of *item*, whose kernel does the *updates*."""
+
+    def __init__(self, item: WorkItem, updates: ScatteredUpdates) -> None:
+        self._item = item
+        share = _BYTES // len(updates.arrays)
+        self._tables = [
+            _Table(array, number, max(LINE, share // size_in_memory(array.update.type) & -LINE))
+            for number, array in enumerate(updates.arrays)
+        ]
+        for update in updates.updates:
+            update.is_tabled = True
+        for access in updates.accesses:
+            access.meets_tables = True
+
+    # in a kernel
+
+    def serves(self, code: GangValues, update: Instruction) -> bool:
+        """Whether lanes do *update* by `update`: it may be done in a table, and their addresses are anywhere."""
+        return update.is_tabled and code.shapes.of(update.operands[0], code.block) is VARYING
+
+    def update(self, code: GangValues, update: Instruction, operands: Sequence[ir.Value]) -> None:
+        """Do *update* with the *operands* of one lane: in the table, if that has the element."""
+        builder, (address, value) = code.builder, operands
+        table = next(table for table in self._tables if table.array.updates(update))
+        place, limit = (self._load(builder, code.arguments[0], name, table) for name in ("tables", "table_limits"))
+        index = self._find_element(builder, table, address, code.arguments[table.array.argument.index])
+        with builder.if_else(builder.icmp_unsigned("<", index, limit)) as (in_table, in_memory):
+            with in_table:
+                element = builder.gep(place, [index], inbounds=True, source_etype=table.kind)
+                old = builder.load(element, typ=table.kind)
+                operation = COLLECTED.get(update.operation, update.operation)
+                builder.store(combine(builder, operation, old, value), element)
+            with in_memory:
+                for other in self._others(update):
+                    self._meet(code, other, self._hits(code, other, address, table.size))
+                write_instruction(builder, update, operands)
+
+    def meet(self, code: GangValues, access: Instruction) -> None:
+        """Before lanes do *access*: do what is in tables for its memory. `update` looks at that itself."""
+        if self.serves(code, access):
+            return
+        address = access.operands[1 if access.opcode == "store" else 0]
+        value = access.operands[0] if access.opcode == "store" else access
+        kind = access.operands[1].type if access.opcode == "atomicrmw" else value.type
+        shape = code.shapes.of(address, code.block)
+        for table in self._others(access):
+            if shape is VARYING:
+                found = self._any_hits(code, table, code.vector(address), size_in_memory(kind))
+            else:
+                span = (code.lanes.width - 1) * shape
+                first = code.builder.gep(code.scalar(address), [I64(min(span, 0))], source_etype=I8)
+                found = self._hits(code, table, first, abs(span) + size_in_memory(kind))
+            self._meet(code, table, found)
+
+    def _others(self, access: Instruction) -> Iterator[_Table]:
+        """The tables whose elements *access* may not precede."""
+        for table in self._tables:
+            if not (access.opcode == "atomicrmw" and table.array.does(access)):
+                yield table
+
+    def _meet(self, code: GangValues, table: _Table, hits: ir.Value) -> None:
+        builder, item = code.builder, code.arguments[0]
+        with builder.if_then(hits, likely=False):
+            self._do(builder, table, item, code.arguments[table.array.argument.index])
+            self._item.layout.store(builder, I64(0), item, "table_limits", table.number)
+
+    def _hits(self, code: GangValues, table: _Table, address: ir.Value, nbytes: int) -> ir.Value:
+        """Whether any of *nbytes* from *address* on is in memory that *table* has elements for. The distance to the
+        last of these bytes is compared, so that what begins before the array counts, too."""
+        builder = code.builder
+        base = builder.ptrtoint(code.arguments[table.array.argument.index], I64)
+        end = builder.add(builder.sub(builder.ptrtoint(address, I64), base), I64(nbytes - 1))
+        limit = builder.add(self._limit_in_bytes(code, table), I64(nbytes - 1))
+        return builder.icmp_unsigned("<", end, limit)
+
+    def _any_hits(self, code: GangValues, table: _Table, addresses: ir.Value, nbytes: int) -> ir.Value:
+        """The same for each active lane, with an address each."""
+        builder, lanes = code.builder, code.lanes
+        base = builder.ptrtoint(code.arguments[table.array.argument.index], I64)
+        start = lanes.splat(builder.sub(base, I64(nbytes - 1)))
+        ends = builder.sub(builder.ptrtoint(addresses, lanes.type_of(I64)), start)
+        limit = lanes.splat(builder.add(self._limit_in_bytes(code, table), I64(nbytes - 1)))
+        hits = builder.icmp_unsigned("<", ends, limit)
+        return lanes.any(hits if code.mask is None else builder.and_(hits, code.mask))
+
+    def _limit_in_bytes(self, code: GangValues, table: _Table) -> ir.Value:
+        limit = self._load(code.builder, code.arguments[0], "table_limits", table)
+        return code.builder.mul(limit, I64(table.size), flags=("nuw", "nsw"))
+
+    def _find_element(self, builder: ir.IRBuilder, table: _Table, address: ir.Value, base: ir.Value) -> ir.Value:
+        """The number of the element at *address*; a very large one if it is before the array or between two elements:
+        the remainder of the distance is rotated to the high bits."""
+        distance = builder.sub(builder.ptrtoint(address, I64), builder.ptrtoint(base, I64))
+        if table.size == 1:
+            return distance
+        kind = ir.FunctionType(I64, [I64, I64, I64])
+        rotate = builder.module.declare_intrinsic("llvm.fshr", [I64], kind)
+        return builder.call(rotate, [distance, distance, I64(table.size.bit_length() - 1)])
+
+    def _load(self, builder: ir.IRBuilder, item: ir.Value, name: str, table: _Table) -> ir.Value:
+        return self._item.layout.load(builder, item, name, table.number)
+
+    # in the worker
+
+    def write_start(
+        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], first: ir.Value
+    ) -> None:  # fmt: skip
+        """Write what a worker does before its first chunk of blocks, which begins with *first*: it fills the tables, if
+        there are enough blocks. *place* is the work item, *arguments* are those of the kernel."""
+        frame = self._item.layout.load(builder, place, "frame")
+        blocks = builder.sub(FRAME.load(builder, frame, "block_count"), first)
+        threads = builder.mul(blocks, I64(self._item.threads), flags=("nuw",))
+        bases = [builder.ptrtoint(arguments[table.array.argument.index - 1], I64) for table in self._tables]
+        with builder.if_then(builder.icmp_unsigned(">=", threads, I64(_FEWEST_THREADS))):
+            worthwhile = builder.and_(builder.udiv(threads, I64(_THREADS_PER_ELEMENT)), I64(-LINE))
+            for table, base in zip(self._tables, bases, strict=True):
+                limit: ir.Value = I64(table.elements)
+                limit = builder.select(builder.icmp_unsigned("<", worthwhile, limit), worthwhile, limit)
+                self._fill(builder, table, self._load(builder, place, "tables", table), limit)
+                for other, start in zip(self._tables, bases, strict=True):
+                    if other is not table:
+                        room = builder.udiv(builder.sub(start, base), I64(table.size))
+                        limit = builder.select(builder.icmp_unsigned("<", room, limit), room, limit)
+                self._item.layout.store(builder, limit, place, "table_limits", table.number)
+
+    def allocate(self, builder: ir.IRBuilder, place: ir.Value) -> None:
+        """Write the allocation of the tables, which have no elements yet, at the worker's entry."""
+        for table in self._tables:
+            memory = allocate(builder, ir.ArrayType(I8, table.elements * table.size), "table")
+            memory.align = LINE
+            self._item.layout.store(builder, memory, place, "tables", table.number)
+            self._item.layout.store(builder, I64(0), place, "table_limits", table.number)
+
+    def write_end(self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
+        """Write what a worker does behind its last chunk: all that is in the tables."""
+        for table in self._tables:
+            self._do(builder, table, place, arguments[table.array.argument.index - 1])
+
+    def _fill(self, builder: ir.IRBuilder, table: _Table, memory: ir.Value, elements: ir.Value) -> None:
+        lanes = LINE // table.size
+        nothing = ir.Constant(ir.VectorType(table.bits, lanes), [table.identity] * lanes)
+        with counted(builder, "fill", I64(0), builder.udiv(elements, I64(lanes))) as line:
+            place = builder.gep(memory, [line], inbounds=True, source_etype=nothing.type)
+            builder.store(nothing, place, align=LINE)
+
+    def _do(self, builder: ir.IRBuilder, table: _Table, item: ir.Value, base: ir.Value) -> None:
+        memory, limit = (self._load(builder, item, name, table) for name in ("tables", "table_limits"))
+        builder.call(self._define_doing(builder.module, table), [memory, limit, base])
+
+    def _define_doing(self, module: ir.Module, table: _Table) -> ir.Function:
+        """``void (table, elements, array)``: does to the array what is in the table, which it leaves as it is."""
+        name = f"spmd.do.table.{table.number}"
+        if name in module.globals:
+            return module.globals[name]
+        function = ir.Function(module, ir.FunctionType(VOID, [PTR, I64, PTR]), name)
+        function.linkage = "internal"
+        for attribute in ("noinline", "nounwind"):
+            function.attributes.add(attribute)
+        builder = ir.IRBuilder(function.append_basic_block("entry"))
+        update = table.array.update
+        stand_at(builder, update.location)
+        memory, elements, base = function.args
+        lanes = LINE // table.size
+        line_type = ir.VectorType(table.bits, lanes)
+        nothing = ir.Constant(line_type, [table.identity] * lanes)
+        with builder.if_then(builder.icmp_unsigned("!=", elements, I64(0))):
+            lines = builder.udiv(builder.add(elements, I64(lanes - 1)), I64(lanes))
+            with counted(builder, "line", I64(0), lines) as line:
+                whole = builder.load(
+                    builder.gep(memory, [line], inbounds=True, source_etype=line_type), align=LINE, typ=line_type
+                )
+                differ = builder.icmp_unsigned("!=", whole, nothing)
+                some = builder.icmp_unsigned("!=", builder.bitcast(differ, ir.IntType(lanes)), ir.IntType(lanes)(0))
+                with builder.if_then(some):
+                    first = builder.mul(line, I64(lanes), flags=("nuw", "nsw"))
+                    with counted(builder, "element", I64(0), I64(lanes)) as lane:
+                        index = builder.add(first, lane, flags=("nuw", "nsw"))
+                        self._do_element(builder, table, memory, index, base)
+        builder.ret_void()
+        return function
+
+    def _do_element(
+        self, builder: ir.IRBuilder, table: _Table, memory: ir.Value, index: ir.Value, base: ir.Value
+    ) -> None:  # fmt: skip
+        place = builder.gep(memory, [index], inbounds=True, source_etype=table.kind)
+        bits = builder.load(place, typ=table.bits)
+        with builder.if_then(builder.icmp_unsigned("!=", bits, table.identity)):
+            address = builder.gep(base, [index], source_etype=table.kind)
+            write_instruction(builder, table.array.update, [address, builder.bitcast(bits, table.kind)])

@@ -1,0 +1,343 @@
+"""Atomic operations on elements of arrays, which workers combine in tables of their own."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from spmd_blocks import kernel, launch
+
+from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.vectorize import update_tables
+from hip_runtime.drivers.cpu.vectorize.update_tables import UpdateTables
+from hip_runtime.errors import MemoryFaultError
+
+NUMPY = {"i16": np.int16, "i32": np.int32, "i64": np.int64, "float": np.float32, "double": np.float64}
+AT = {
+    "add": np.add, "sub": np.subtract, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    "max": np.maximum, "min": np.minimum, "umax": np.maximum, "umin": np.minimum, "fadd": np.add,
+    "fsub": np.subtract, "fmax": np.fmax, "fmin": np.fmin,
+}  # fmt: skip
+THREADS = 75
+BLOCKS = 40
+
+
+@pytest.fixture(autouse=True)
+def tabled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Kernels run in gangs, and few threads are enough; the operations that are written for a table are told."""
+    monkeypatch.setattr(update_tables, "_FEWEST_THREADS", 64)
+    monkeypatch.setattr(update_tables, "_THREADS_PER_ELEMENT", 1)
+    told: list[str] = []
+    update = UpdateTables.update
+
+    def spy(tables: UpdateTables, code: Any, instruction: Any, operands: Any) -> None:
+        told.append(instruction.operation)
+        update(tables, code, instruction, operands)
+
+    monkeypatch.setattr(UpdateTables, "update", spy)
+    with config.cpu_form.scope("vectors"):
+        yield told
+
+
+def run(device: Device, body: str, arrays: list[Any], blocks: int = BLOCKS, threads: Any = THREADS) -> list[Any]:
+    """What *body* leaves in *arrays*, which are ``%a0``, ``%a1`` and so on; one may be a view of another."""
+    whole = [array if array.base is None else array.base for array in arrays]
+    unique = {id(array): to_device(array) for array in whole}
+    places = [
+        unique[id(base)].address + array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+        for array, base in zip(arrays, whole, strict=True)
+    ]
+    made = kernel(body, [(f"a{number}", "ptr") for number in range(len(arrays))])
+    for _ in range(2):  # the first launch takes blocks one by one
+        for base in whole:
+            unique[id(base)].copy_to_device(base)
+        launch(device, made, blocks, threads, *places)
+    return [unique[id(base)].copy_to_host() for base in whole]
+
+
+SCATTER = """
+  %pb = getelementptr i32, ptr %a1, i32 %i
+  %bin = load i32, ptr %pb
+  %pv = getelementptr {kind}, ptr %a2, i32 %i
+  %v = load {kind}, ptr %pv
+  %taken = icmp sge i32 %bin, {least}
+  br i1 %taken, label %in, label %end
+in:
+  %place = getelementptr {element}, ptr %a0, i32 %bin
+  atomicrmw {operation} ptr %place, {kind} %v monotonic
+  br label %end
+end:
+  ret void
+"""
+
+
+@pytest.mark.sample(8)
+@pytest.mark.parametrize("count", [1, 7, 300, 5000])
+@pytest.mark.parametrize(("kind", "operation"), [
+    *((kind, operation) for kind in ("i16", "i32", "i64")
+      for operation in ("add", "sub", "and", "or", "xor", "max", "min", "umax", "umin")),
+    *((kind, operation) for kind in ("float", "double") for operation in ("fadd", "fsub", "fmax", "fmin")),
+])  # fmt: skip
+def test_operations(device: Device, tabled: list[str], kind: str, operation: str, count: int) -> None:
+    total, dtype = BLOCKS * THREADS, NUMPY[kind]
+    generator = np.random.default_rng(count)
+    bins = generator.integers(0, count, total).astype(np.int32)
+    values = generator.integers(-30, 30, total).astype(dtype)
+    before = generator.integers(-30, 30, count).astype(dtype)
+    body = SCATTER.format(kind=kind, element=kind, operation=operation, least=0)
+    found, *_ = run(device, body, [before.copy(), bins, values])
+    expected = before.copy()
+    if operation in ("umax", "umin"):
+        unsigned = f"u{expected.itemsize}"
+        AT[operation].at(expected.view(unsigned), bins, values.view(unsigned))
+    else:
+        AT[operation].at(expected, bins, values)
+    np.testing.assert_array_equal(found, expected)
+    assert set(tabled) == {operation}
+
+
+@pytest.mark.parametrize("operation", ["fadd", "fmin", "fmax"])
+def test_special_values(device: Device, operation: str) -> None:
+    """Infinities, zeros of both signs and NaN, the one that fills tables among them, come out as from operations."""
+    values = np.tile(np.array([np.nan, -np.nan, np.inf, -np.inf, -0.0, 0.0, 1.5, 2.5], np.float32), 300)
+    bins = np.arange(len(values), dtype=np.int32) % 8
+    before = np.array([1, np.nan, 2, 3, -0.0, -0.0, np.nan, 0], np.float32)
+    body = SCATTER.format(kind="float", element="float", operation=operation, least=0)
+    found, *_ = run(device, body, [before.copy(), bins, values], 40, 60)
+    expected = before.copy()
+    with np.errstate(invalid="ignore"):
+        AT[operation].at(expected, bins, values)
+    np.testing.assert_array_equal(found, expected)
+    assert np.signbit(found[4]) == np.signbit(expected[4])
+
+
+def test_only_some_lanes(device: Device) -> None:
+    generator = np.random.default_rng(3)
+    bins = generator.integers(-5, 9, BLOCKS * THREADS).astype(np.int32)
+    found, *_ = run(device, SCATTER.format(kind="i32", element="i32", operation="add", least=4),
+                    [np.zeros(9, np.int32), bins, np.ones_like(bins)])  # fmt: skip
+    np.testing.assert_array_equal(found, [0] * 4 + np.bincount(bins[bins >= 4], minlength=9)[4:].tolist())
+
+
+@pytest.mark.parametrize("size", [128, 1024, 4096])
+def test_elements_behind_a_table(device: Device, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(update_tables, "_BYTES", size)
+    bins = np.random.default_rng(4).integers(0, 2000, BLOCKS * THREADS).astype(np.int32)
+    body = SCATTER.format(kind="i32", element="i32", operation="add", least=0)
+    found, *_ = run(device, body, [np.zeros(2000, np.int32), bins, np.ones_like(bins)])
+    np.testing.assert_array_equal(found, np.bincount(bins, minlength=2000))
+
+
+def test_elements_before_the_argument(device: Device) -> None:
+    whole = np.zeros(64, np.int32)
+    bins = np.random.default_rng(5).integers(-20, 44, BLOCKS * THREADS).astype(np.int32)
+    body = SCATTER.format(kind="i32", element="i32", operation="add", least=-20)
+    found, *_ = run(device, body, [whole[20:], bins, np.ones_like(bins)])
+    np.testing.assert_array_equal(found, np.bincount(bins + 20, minlength=64))
+
+
+@pytest.mark.parametrize("record", ["<{ i8, i32, i8 }>", "{ i32, i32, i16 }", "[5 x i8]"])
+def test_fields_of_records(device: Device, record: str) -> None:
+    """Elements that are not a multiple of their size apart are updated in memory."""
+    step = {"<{ i8, i32, i8 }>": 6, "{ i32, i32, i16 }": 12, "[5 x i8]": 5}[record]
+    bins = np.random.default_rng(6).integers(0, 30, BLOCKS * THREADS).astype(np.int32)
+    found, *_ = run(device, SCATTER.format(kind="i32", element=record, operation="add", least=0),
+                    [np.zeros(30 * step + 4, np.uint8), bins, np.ones_like(bins)])  # fmt: skip
+    counts = found[: 30 * step].reshape(30, step)[:, :4].copy().view(np.int32)[:, 0]
+    np.testing.assert_array_equal(counts, np.bincount(bins, minlength=30))
+
+
+def test_an_operation_whose_result_is_used_is_done_at_once(device: Device, tabled: list[str]) -> None:
+    body = """
+      %pb = getelementptr i32, ptr %a1, i32 %i
+      %bin = load i32, ptr %pb
+      %place = getelementptr i32, ptr %a0, i32 %bin
+      %old = atomicrmw add ptr %place, i32 1 monotonic
+      store i32 %old, ptr %pb
+      ret void
+    """
+    bins = (np.arange(BLOCKS * THREADS) * 7 % 11).astype(np.int32)
+    counts, places = run(device, body, [np.zeros(11, np.int32), bins])
+    for number in range(11):
+        np.testing.assert_array_equal(np.sort(places[bins == number]), np.arange(counts[number]))
+    assert tabled == []
+
+
+def test_a_fence_keeps_operations_in_memory(device: Device, tabled: list[str]) -> None:
+    body = SCATTER.format(kind="i32", element="i32", operation="add", least=0)
+    body = body.replace("monotonic\n", "monotonic\n  fence seq_cst\n")
+    bins = (np.arange(BLOCKS * THREADS) * 7 % 11).astype(np.int32)
+    found, *_ = run(device, body, [np.zeros(11, np.int32), bins, np.ones_like(bins)])
+    np.testing.assert_array_equal(found, np.bincount(bins))
+    assert tabled == []
+
+
+def test_addresses_without_memory_are_faults(device: Device) -> None:
+    body = SCATTER.format(kind="i32", element="i32", operation="add", least=0)
+    made = kernel(body, [("a0", "ptr"), ("a1", "ptr"), ("a2", "ptr")])
+    bins = to_device((np.arange(BLOCKS * THREADS) % 11).astype(np.int32))
+    for _ in range(3):
+        with pytest.raises(MemoryFaultError):
+            launch(device, made, BLOCKS, THREADS, 0, bins.address, bins.address)
+
+
+FREE = 4
+"""Elements at the start of each array that are nobody's."""
+
+OPERATIONS = ("add", "max", "xor", "sub", "umin", "or", "and")
+
+
+class Program:
+    """What each thread does to elements of its own: atomic operations, loads that add up in a register, and stores.
+
+    The elements are in one array, which two arguments point into, and in another. Each thread has three neighbouring
+    ones in a random place of each, so that lanes scatter. Nobody else accesses them, so what it finds is certain.
+    """
+
+    OWN = 3
+
+    def __init__(self, seed: int) -> None:
+        self._choose = choose = random.Random(seed)
+        self.shift = choose.choice((0, 1, 2, 3, 4, 40))
+        """The elements from the first argument to the second."""
+        kinds = choose.choice((["atomic"], ["atomic", "atomic", "load"], ["atomic"] * 4 + ["load"] * 2 + ["store"]))
+        arrays, operations = choose.choice(((0, 1), (0, 1, 2))), OPERATIONS[: choose.choice((1, 2, 7))]
+        self.in_order = choose.choice((False, True))
+        """Whether the elements of neighbours are neighbours, which they may compute as well as load."""
+        self.steps = [
+            (choose.choice(kinds), choose.choice(arrays), choose.randrange(self.OWN), choose.choice(operations),
+             choose.choice((0, 0, 0, 1)), choose.randrange(1, 100), self.in_order and choose.random() < 0.5)
+            for _ in range(choose.randint(2, 9))
+        ]  # fmt: skip
+        self.rounds = choose.choice((1, 1, 3))
+        self.total = choose.choice((None, None, "add", "umax"))
+        """What all threads do to one element that is nobody's."""
+
+    def write(self) -> str:
+        """The body of the kernel: the arguments are both arrays, the place of each thread's elements and an output."""
+        lines = [
+            "%pp = getelementptr i32, ptr %a3, i32 %i", "%start = load i32, ptr %pp",
+            "%ps = getelementptr i32, ptr %a4, i32 %i", "%x = load i32, ptr %ps",
+"%wide = sext i32 %start to i64", "%b.wide = zext i32 %b to i64", "%threads.wide = zext i32 %threads to i64",
+            "%first.wide = mul nsw i64 %b.wide, %threads.wide", "%row.wide = zext i32 %row to i64",
+            "%tx.wide = zext i32 %tx to i64", "%t.wide = add nsw i64 %row.wide, %tx.wide",
+            "%i.wide = add nsw i64 %first.wide, %t.wide", f"%times = mul nsw i64 %i.wide, {self.OWN}",
+            f"%computed = add nsw i64 %times, {FREE}", "br label %round", "round:",
+            "%turn = phi i32 [ 0, %entry ], [ %next, %again ]", "%r0 = phi i32 [ %x, %entry ], [ %r.last, %again ]",
+        ]  # fmt: skip
+        register, label = "%r0", "round"
+        for number, (kind, array, own, operation, only_odd, operand, is_computed) in enumerate(self.steps):
+            n = f"{number}"
+            shift = own - (self.shift if array == 1 else 0)
+            if only_odd:
+                lines += [
+                    f"%bit{n} = and i32 %t, 1", f"%odd{n} = icmp eq i32 %bit{n}, 1",
+                    f"br i1 %odd{n}, label %do{n}, label %after{n}", f"do{n}:",
+                ]  # fmt: skip
+            start = "%computed" if is_computed else "%wide"
+            lines += [f"%e{n} = add nsw i64 {start}, {shift}", f"%p{n} = getelementptr i32, ptr %a{array}, i64 %e{n}",
+                      f"%v{n} = add i32 {register}, {operand}"]  # fmt: skip
+            made = register
+            if kind == "atomic":
+                lines += [f"atomicrmw {operation} ptr %p{n}, i32 %v{n} monotonic"]
+            elif kind == "store":
+                lines += [f"store i32 %v{n}, ptr %p{n}"]
+            else:
+                lines += [f"%l{n} = load i32, ptr %p{n}", f"%m{n} = mul i32 {register}, 31",
+                          f"%new{n} = add i32 %m{n}, %l{n}"]  # fmt: skip
+                made = f"%new{n}"
+            if only_odd:
+                lines += [f"br label %after{n}", f"after{n}:"]
+                if made != register:
+                    lines += [f"%q{n} = phi i32 [ {register}, %{label} ], [ {made}, %do{n} ]"]
+                    made = f"%q{n}"
+                label = f"after{n}"
+            register = made
+        if self.total is not None:
+            lines += ["%pt = getelementptr i32, ptr %a0, i32 1",
+                      f"atomicrmw {self.total} ptr %pt, i32 5 monotonic"]  # fmt: skip
+        lines += [
+            "br label %again", "again:", f"%r.last = add i32 {register}, 0", "%next = add i32 %turn, 1",
+            f"%more = icmp ult i32 %next, {self.rounds}", "br i1 %more, label %round, label %end", "end:",
+            "store i32 %r.last, ptr %ps", "ret void",
+        ]  # fmt: skip
+        return "\n".join(f"  {line}" if not line.endswith(":") else line for line in lines) + "\n"
+
+    def evaluate(self, first: Any, second: Any, start: Any, register: Any, thread: Any) -> None:
+        """Do the same with NumPy, in place."""
+        for _ in range(self.rounds):
+            for kind, array, own, operation, only_odd, operand, _ in self.steps:
+                active = (thread % 2 == 1) | (not only_odd)
+                where, places = (second if array == 2 else first), (start + own)[active]
+                value = (register + np.int32(operand))[active]
+                if kind == "atomic":
+                    view = where.view(np.uint32) if operation[0] == "u" else where
+                    AT[operation].at(view, places, value.view(view.dtype))
+                elif kind == "store":
+                    where[places] = value
+                else:
+                    register[active] = register[active] * np.int32(31) + where[places]
+            if self.total == "add":
+                first[1] += 5 * len(thread)
+            elif self.total is not None:
+                element = first[1:2].view(np.uint32)
+                element[0] = max(element[0], 5)
+
+
+@pytest.mark.sample(12)
+@pytest.mark.parametrize("seed", range(90))
+def test_threads_find_what_they_did(device: Device, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    check_program(device, monkeypatch, seed)
+
+
+def check_program(device: Device, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Run the program of *seed* beside NumPy."""
+    program, choose = Program(seed), random.Random(seed)
+    monkeypatch.setattr(update_tables, "_BYTES", choose.choice((2048, 1 << 17)))
+    blocks, threads = choose.choice(((40, 75), (33, 64), (5, 300), (12, (16, 8)), (2, 32)))
+    count = blocks * int(np.prod(threads))
+    generator = np.random.default_rng(seed)
+    offset = FREE
+    order = np.arange(count) if program.in_order else generator.permutation(count)
+    start = (offset + program.OWN * order).astype(np.int32)
+    length = offset + program.OWN * count + program.shift
+    first, second = (generator.integers(-99, 99, length).astype(np.int32) for _ in range(2))
+    register = generator.integers(-99, 99, count).astype(np.int32)
+    found = run(
+        device, program.write(), [first, first[program.shift :], second, start, register.copy()], blocks, threads
+    )
+    thread = np.arange(count) % int(np.prod(threads))
+    with np.errstate(over="ignore"):
+        program.evaluate(first, second, start, register, thread)
+    for have, want in zip((found[0], found[2], found[4]), (first, second, register), strict=True):
+        np.testing.assert_array_equal(have, want, f"seed {seed}: {program.steps}")
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_row_of_which_only_the_end_has_been_updated(device: Device, step: int) -> None:
+    """The first lanes find elements before the array that the others updated."""
+    index = "%i.wide" if step == 1 else "%mirrored"
+    body = f"""
+      %b.wide = zext i32 %b to i64
+      %first.wide = mul nsw i64 %b.wide, 64
+      %t.wide = zext i32 %tx to i64
+      %i.wide = add nsw i64 %first.wide, %t.wide
+      %mirrored = sub nsw i64 {BLOCKS * 64 - 1}, %i.wide
+      %pp = getelementptr i32, ptr %a2, i64 %i.wide
+      %start = load i32, ptr %pp
+      %place = getelementptr i32, ptr %a1, i32 %start
+      atomicrmw add ptr %place, i32 %start monotonic
+      %own = getelementptr i32, ptr %a0, i64 {index}
+      %found = load i32, ptr %own
+      store i32 %found, ptr %pp
+      ret void
+    """
+    count = BLOCKS * 64
+    before = np.arange(count, dtype=np.int32) * 3
+    start = np.arange(count, dtype=np.int32)[::step] - 20
+    whole, found = run(device, body, [before, before[20:], start.copy()], BLOCKS, 64)[::2]
+    np.testing.assert_array_equal(whole, before + np.arange(count) - 20)
+    np.testing.assert_array_equal(found, whole[::step])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import float32, int64
+from numba.core.errors import LoweringError
 from numba.experimental import jitclass
 
 import numba_hip as hip
@@ -64,6 +65,51 @@ def test_hints_and_tuples_of_dataclasses():
     job = hip.In(Job(Range(0.0, 9.0), 1, values))
     work[1, 3](job, np.zeros(3))
     np.testing.assert_array_equal(values, 0)
+
+
+@dataclass
+class Guarded:
+    first: int
+    _hidden: Any
+    last: float = 0.5
+
+
+@jitclass([("_start", int64), ("step", int64)])
+class Steps:
+    def __init__(self, start, step):
+        self._start, self.step = start, step
+
+
+def test_fields_may_begin_with_an_underscore():
+    @hip.jit
+    def kernel(guarded, steps, out):
+        out[0] = guarded.first + guarded._hidden[1] + guarded.last
+        out[1] = steps._start + 2 * steps.step
+        guarded._hidden[0] = 9
+
+    out, hidden = np.zeros(2), np.array([3.0, 4.0])
+    kernel[1, 1](Guarded(1, hidden), Steps(5, 7), out)
+    np.testing.assert_array_equal(out, [5.5, 19])
+    np.testing.assert_array_equal(hidden, [9, 4])
+    with pytest.raises(KernelArgumentError, match=r"argument 'guarded._hidden' is a object"):
+        kernel[1, 1](Guarded(1, object()), Steps(5, 7), out)
+
+
+def test_an_object_that_contains_itself_is_refused():
+    job = Job(Range(1.0, 2.0), 1, np.zeros(1))
+    job.scale = job
+    with pytest.raises(KernelArgumentError, match="argument 'job' is a Job that contains itself"):
+        work[1, 1](job, np.zeros(1))
+
+
+def test_fields_are_read_only():
+    @hip.jit
+    def kernel(inside, out):
+        inside.low = 3.0
+        out[0] = inside.low
+
+    with pytest.raises(LoweringError, match="fields of a Range, which is passed by value, can only be read.*low"):
+        kernel[1, 1](Range(1.0, 2.0), np.zeros(1))
 
 
 @jitclass([("slope", float32), ("steps", int64), ("line", float32[:])])

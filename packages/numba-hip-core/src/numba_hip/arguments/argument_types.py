@@ -170,13 +170,20 @@ def is_on_device(value: object) -> bool:
     return is_device_array(value) or speaks_dlpack(value)
 
 
-def plain(value: Any) -> Any:
-    """*value* as kernels take it: instances of classes as named tuples of their fields."""
+def plain(value: Any, argument: str) -> Any:
+    """*value* of the *argument* as kernels take it: instances of classes as named tuples of their fields.
+    `KernelArgumentError` for one that contains itself."""
     if isinstance(value, (int, float, np.generic, np.ndarray, DeviceArray)):
         return value
     from numba_hip.arguments.value_records import as_plain  # which most programs do not need
 
-    return as_plain(value)
+    try:
+        return as_plain(value)
+    except RecursionError:
+        raise KernelArgumentError(
+            f"argument {argument!r} is a {type(value).__name__} that contains itself, or too many objects in one "
+            "another: kernels take the fields of an object by value"
+        ) from None
 
 
 def check_arguments(values: Sequence[Any], names: Sequence[str]) -> None:
@@ -264,7 +271,7 @@ def argument_type(value: Any, name: str, *, hinted: bool = False) -> types.Type:
         return typeof(value)
     if isinstance(value, ArgHint):
         return argument_type(value.value, name, hinted=True)
-    value = plain(value)
+    value = plain(value, name)
     if isinstance(value, np.ndarray) and not is_on_device(value):
         if is_record(value):
             return element_type(value.dtype)

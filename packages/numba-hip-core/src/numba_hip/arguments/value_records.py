@@ -64,5 +64,7 @@ def _of_type(value: Any, kind: types.Type) -> Any:
 def _class_for(key: Any, name: str, names: list[str]) -> type[Any]:
     made = _classes.get(key)
     if made is None:
-        made = _classes[key] = namedtuple(name, names)
+        # renamed, as it refuses names that begin with an underscore
+        tuples = (namedtuple(name, names, rename=True),)
+        made = _classes[key] = type(name, tuples, {"__slots__": (), "_fields": tuple(names)})
     return made

@@ -251,7 +251,7 @@ class Dispatcher(Overloads, Explained):
         args = self.parameters.complete(args)
         names = self.parameters.names_of(args)
         args, stand_ins, finishers = prepare(self.extensions, args, names, configured.config.stream)
-        args = list(map(plain, args))
+        args = [plain(value, name) for value, name in zip(args, names, strict=True)]
         check_arguments(args, names)
         check_capture(args, names, configured.config.stream)
         transfer = ArgumentCopies(configured.config.stream)

@@ -100,6 +100,15 @@ def _unpack(failure: Failure, found: re.Match[str]) -> str:
     return f"wrong tuple length: {found[1]} names on the left, {found[2]} values on the right"
 
 
+@MISTAKES.enter(r"No definition for lowering (\w+)\(.*\)\.(\w+) = ")
+def _field_that_is_set(failure: Failure, found: re.Match[str]) -> str:
+    kind, field = found.groups()
+    return (
+        f"the fields of a {kind}, which is passed by value, can only be read, and this sets {field}: pass an array, "
+        "and set its elements"
+    )
+
+
 @MISTAKES.enter(r"name '(\w+)' is not defined")
 def _undefined(failure: Failure, found: re.Match[str]) -> str:
     name = found[1]

@@ -18,17 +18,22 @@ _WRITTEN_ONE_BY_ONE = 16
 """The most elements that are filled or copied without a loop."""
 
 
-def interleave_private(function: Function, arrays: dict[Instruction, PrivateArrayUses], width: int) -> None:
-    """Change the addresses of *function* within *arrays* for gangs of *width* lanes."""
+def interleave_private(
+    function: Function, arrays: dict[Instruction, PrivateArrayUses], width: int
+) -> dict[Instruction, ir.Type]:
+    """Change the addresses of *function* within *arrays* for gangs of *width* lanes. Returns the types that each of
+    these had steps of; with them again, nothing is interleaved."""
     for array in arrays.values():
-        for address in array.addresses:
-            assert address.source_type is not None
-            address.source_type = _spread(address.source_type, len(address.operands) - 2, width)
+        for block in list(function.blocks) if array.fills or array.copies else ():
+            _write_elements(function, block, array)
         for access in array.accesses:
             access.align = min(access.align or array.nbytes, array.nbytes)
-    written = {call: array.nbytes for array in arrays.values() for call in (*array.fills, *array.copies)}
-    for block in list(function.blocks) if written else ():
-        _write_elements(function, block, written, width)
+    before: dict[Instruction, ir.Type] = {}
+    for address in (address for array in arrays.values() for address in array.addresses):
+        assert address.source_type is not None
+        before[address] = address.source_type
+        address.source_type = _spread(address.source_type, len(address.operands) - 2, width)
+    return before
 
 
 def _spread(kind: ir.Type, depth: int, width: int) -> ir.Type:
@@ -36,43 +41,42 @@ def _spread(kind: ir.Type, depth: int, width: int) -> ir.Type:
     return ir.ArrayType(_spread(kind.element, depth - 1, width), kind.count) if depth else ir.ArrayType(kind, width)
 
 
-def _write_elements(function: Function, block: Block, written: dict[Instruction, int], width: int) -> None:
-    """Write each fill or copy in *block* that is in *written* as accesses to one element after another."""
+def _write_elements(function: Function, block: Block, array: PrivateArrayUses) -> None:
+    """Write each fill or copy of *array* in *block* as accesses to one element after another."""
+    written, nbytes = {*array.fills, *array.copies}, array.nbytes
     for call in [value for value in block.instructions if value in written]:
-        nbytes = written[call]
         length, position = call.arguments[2], block.instructions.index(call)
         del block.instructions[position]
         count = signed_number(length)
         if count is not None and count // nbytes <= _WRITTEN_ONE_BY_ONE:
             numbers = [_number(number) for number in range(count // nbytes)]
-            made = [access for number in numbers for access in _write_element(call, number, nbytes, width)]
+            made = [access for number in numbers for access in _write_element(call, number, array)]
             block.instructions[position:position] = made
         else:
             index = Instruction(I64, "phi", [], "element.index")
-            body = _write_element(call, index, nbytes, width)
-            block = _insert_loop(function, block, position, index, length, nbytes, body)
+            block = _insert_loop(function, block, position, index, length, nbytes, _write_element(call, index, array))
 
 
-def _write_element(call: Instruction, index: Value, nbytes: int, width: int) -> list[Instruction]:
-    """What *call* does to the element *index*."""
+def _write_element(call: Instruction, index: Value, array: PrivateArrayUses) -> list[Instruction]:
+    """What *call* does to the element *index* of *array*."""
+    nbytes = array.nbytes
     kind = ir.IntType(8 * nbytes)
     target, source = call.arguments[:2]
+    place = _address(target, index, kind)
     if call.callee.startswith("llvm.memset."):
         byte = signed_number(source)
         assert byte is not None
         number = int.from_bytes(bytes([byte & 0xFF]) * nbytes, "little")
-        place = _address(target, index, kind, width)
+        array.addresses.append(place)
         return [place, Instruction(VOID, "store", [Constant(kind, str(number), number), place], align=nbytes)]
-    from_array = is_private_address(source)
-    places = [_address(source, index, kind, width if from_array else 1)]
-    places.append(_address(target, index, kind, 1 if from_array else width))
-    loaded = Instruction(kind, "load", [places[0]], "copied", align=nbytes if from_array else 1)
-    return [*places, loaded, Instruction(VOID, "store", [loaded, places[1]], align=1 if from_array else nbytes)]
+    origin, from_array = _address(source, index, kind), is_private_address(source)
+    array.addresses.append(origin if from_array else place)
+    loaded = Instruction(kind, "load", [origin], "copied", align=nbytes if from_array else 1)
+    return [origin, place, loaded, Instruction(VOID, "store", [loaded, place], align=1 if from_array else nbytes)]
 
 
-def _address(base: Value, index: Value, kind: ir.Type, width: int) -> Instruction:
-    step = ir.ArrayType(kind, width)
-    return Instruction(PTR, "getelementptr", [base, index], "element.at", flags=("inbounds",), source_type=step)
+def _address(base: Value, index: Value, kind: ir.Type) -> Instruction:
+    return Instruction(PTR, "getelementptr", [base, index], "element.at", flags=("inbounds",), source_type=kind)
 
 
 def _insert_loop(

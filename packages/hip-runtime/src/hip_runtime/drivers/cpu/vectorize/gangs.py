@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -190,7 +190,10 @@ def make_gang(make: Callable[[int], GangFunction], width: int, widens: bool) -> 
     """The gang function that *make* returns for *width* lanes or, if it *widens*, for twice as many if that is
     better."""
     made = make(width)
-    return make(2 * width) if widens and made.prefers_double_width() else made
+    if not (widens and made.prefers_double_width()):
+        return made
+    made.lay_out_again()
+    return make(2 * width)
 
 
 class GangFunction:
@@ -226,8 +229,9 @@ class GangFunction:
         self._name = name
         self._split: RowSplit | None = None
         self._arrays = find_private_arrays(function, size_of)
+        self._steps: dict[Instruction, ir.Type] = {}
         if self._arrays:
-            interleave_private(function, self._arrays, width)
+            self._steps = interleave_private(function, self._arrays, width)
             record(f"interleave_private {name}", function)
         self.shapes, self.early_exits = self._analyse()
         """The shapes in gangs of which no lane takes an early exit, and the early exits."""
@@ -236,7 +240,8 @@ class GangFunction:
         """Whether the block has gangs of twice the width, and these are better."""
         if 2 * self.width > min(MAX_LANES, self._item.extents[0]):
             return False
-        if any(value.opcode == "alloca" for value in self._graph.instructions()):
+        allocas = {value for value in self._graph.instructions() if value.opcode == "alloca"}
+        if allocas and not self._fit_registers(allocas):
             return False
         shapes = self.shapes
         return (
@@ -244,6 +249,16 @@ class GangFunction:
             or waits_for_results(shapes, self._size_of, self.width)
             or gives_places(shapes)
         )
+
+    def _fit_registers(self, allocas: Collection[Instruction]) -> bool:
+        """Whether LLVM may make registers of *allocas* in gangs of twice the width."""
+        nbytes = sum(map(self._private_bytes, allocas)) * 2 * self.width
+        return self._arrays.keys() >= set(allocas) and nbytes <= _REGISTER_BYTES
+
+    def lay_out_again(self) -> None:
+        """Undo what was done to the graph for this width."""
+        for address, kind in self._steps.items():
+            address.source_type = kind
 
     @property
     def has_partial_gangs(self) -> bool:

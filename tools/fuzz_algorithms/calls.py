@@ -72,9 +72,17 @@ class Draw:
         return self.shape.choice(ARRAYS)
 
     def source(self, values: Values) -> Array:
-        """*values* in some form; records have no iterators that return them as they are."""
+        """*values* in some form; of iterators, records have the one of all their fields."""
         form = self.form()
-        return Array(values, "device" if form in ITERATORS and values.dtype.names else form)
+        is_zipped = values.dtype.names and form in (*ITERATORS, "host", "device")
+        return Array(values, "zipped" if is_zipped else form)
+
+    def limit(self, values: Values, options: dict[str, Any]) -> Values:
+        """*values*, or these and others behind them, with *options* that say how many are used."""
+        if self.shape.random() < 0.7:
+            return values
+        options["count"] = values.size
+        return np.concatenate([values, np.repeat(values[:1], int(self.data.integers(0, 70)))])
 
     def result(self, values: Values, over: dict[str, Array] | None = None, extra: int | None = None) -> Result:
         """*values* in an array of some form, which may be one of those *over* which results may go, or overlap it."""

@@ -177,7 +177,8 @@ def check_returned(call: Call, returned: Any, outs: list[Placed | None], found: 
         found.expected[0] = number
     if call.returns == "number":
         if outs[0] is None:
-            compare(call, "the result", np.array([returned], getattr(returned, "dtype", None)), call.results[0].values)
+            made, wanted = np.array([returned], getattr(returned, "dtype", None)), call.results[0].values
+            compare(call, "the result", named_as(made, wanted), wanted)
         elif returned is not None:
             raise Mismatch(call, f"returned {returned!r} beside out")
         return
@@ -189,12 +190,21 @@ def check_returned(call: Call, returned: Any, outs: list[Placed | None], found: 
     on_device = any(not source.form.startswith("host") for source in call.sources.values())
     for which, (one, result, out) in enumerate(zip(both, call.results, outs, strict=True)):
         values, size = fetch(one), result.values.size
+        if out is None and any(source.form == "zipped" for source in call.sources.values()):
+            values = named_as(values, result.values)
         if out is None and hip.is_device_array(one) != on_device:
             raise Mismatch(call, f"result {which} is on the {'host' if on_device else 'device'}")
         has_all = call.counted and found is None if out is not None else not call.counted or found is None
         if not has_all:
             values = values[:size]
         compare(call, f"result {which}", values, result.values)
+
+
+def named_as(values: Values, others: Values) -> Values:
+    """*values* with the names of the fields of *others*, if these are tuples of the same numbers: f0, f1, ..."""
+    names = others.dtype.names or ()
+    tuples = np.dtype([(f"f{place}", others.dtype[name]) for place, name in enumerate(names)])
+    return values.view(others.dtype) if names and values.dtype == tuples else values
 
 
 def compare(call: Call, what: str, found: Values, expected: Values) -> None:

@@ -20,8 +20,8 @@ CUTS = {
 }
 BETWEEN = 4
 ARRAYS = tuple(f"{place} {cut}".strip() for place in ("host", "device") for cut in CUTS)
-ITERATORS = ("reversed", "permuted", "transformed")
-SOURCES = (*ARRAYS, "host", "device", "device", *ITERATORS)
+ITERATORS = ("reversed", "permuted", "transformed", "zipped")
+SOURCES = (*ARRAYS, "host", "device", "device", *ITERATORS[:3])
 
 
 @dataclass
@@ -79,7 +79,9 @@ def _place(values: Values, where: str, cut: slice, size: int) -> Placed:
 
 
 def iterate(values: Values, form: str) -> Any:
-    """*values* as an iterator of the *form*, which is one of `ITERATORS`."""
+    """*values* as an iterator of the *form*, which is one of `ITERATORS`: "zipped" for records alone."""
+    if form == "zipped":
+        return algorithms.ZipIterator(*(hip.to_device(values[name].copy()) for name in values.dtype.names or ()))
     if form == "transformed":
         return algorithms.TransformIterator(hip.to_device(values), unchanged)
     if form == "reversed":

@@ -25,7 +25,9 @@ def draw_size(data: np.random.Generator, *, large: bool) -> int:
 
 
 def draw_dtype(shape: Random, kinds: str) -> np.dtype[Any]:
-    """One of the dtypes whose kind is among *kinds*."""
+    """One of the dtypes whose kind is among *kinds*, often records if they are."""
+    if "V" in kinds and shape.random() < 0.25:
+        return PAIR
     return shape.choice([dtype for dtype in (*DTYPES, *OTHERS, *TIMES) if dtype.kind in kinds])
 
 

@@ -21,7 +21,8 @@ def make_reduce(draw: Draw) -> Call:
         init = _initial(draw, kind)
     total = accumulate_with(op.accumulate, values.astype(kind), init)[-1:] if values.size else np.array([init], kind)
     options = {"op": op.function, "init": init, "commutative": op.commutes and draw.shape.random() < 0.7}
-    return Call("reduce", {"source": draw.source(values)}, options, [draw.result(total)], "number")
+    given = draw.limit(values, options)
+    return Call("reduce", {"source": draw.source(given)}, options, [draw.result(total)], "number")
 
 
 def make_transform_reduce(draw: Draw) -> Call:
@@ -42,9 +43,9 @@ def make_scan(draw: Draw) -> Call:
     if not inclusive and init is None:
         init = _initial(draw, kind)
     found = accumulate_with(op.accumulate, values.astype(kind), init, inclusive=inclusive)
-    sources = {"source": draw.source(values)}
+    options: dict[str, Any] = {"op": op.function, "init": init}
+    sources = {"source": draw.source(draw.limit(values, options))}
     results = [draw.result(found, sources)]
-    options = {"op": op.function, "init": init}
     return Call("inclusive_scan" if inclusive else "exclusive_scan", sources, options, results)
 
 

@@ -329,6 +329,12 @@ class Block(Expressions):
         place, value = self.value(node.parts[0]) & (PRIVATE - 1), self.value(node.parts[1])
         self.private[node.type][self.thread[active], place[active]] = value[active]
 
+    def _refill(self, node: Node, active: Array) -> None:
+        scale, count = node.words
+        for place in range(count):
+            read = self.memory[f"in_{node.type}"][self.row * scale + place]
+            self.private[node.type][self.thread[active], place] = read[active]
+
     def _put(self, node: Node, active: Array) -> None:
         place, value = self.values[node.words[0]], self.value(node.parts[0])
         self.memory[f"walked_{node.type}"][place[active]] = value[active]

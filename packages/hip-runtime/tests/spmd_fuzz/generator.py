@@ -172,6 +172,11 @@ class Generator(ExpressionGenerator):
         kind, turn = self.choose.choice(SCALARS), self._turn()
         (fill,) = self._fill(depth, together, kind)
         before = [fill, *(self._private(depth, together, kind) if self.choose.random() < 0.7 else [])]
+        if self.choose.random() < 0.5:
+            words = (self.choose.choice((1, 2, 3)), self.choose.randint(1, PRIVATE))
+            before.insert(
+                self.choose.randint(0, 1), Node("refill", kind, words, (Node("load", kind, ("plain", 1, 0)),))
+            )
         behind = self._private(depth, together, kind) if self.choose.random() < 0.5 else []
         name, result = f"n{turn}", self.choose.choice(SCALARS)
         fetched = self.cast(Node("fetch", kind, (), (Node("get", "i32", (turn,)),)), result)

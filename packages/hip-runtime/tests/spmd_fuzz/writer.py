@@ -25,6 +25,7 @@ from spmd_fuzz.nodes import (
 
 OPERATIONS = """
 declare i32 @spmd.lane(ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @spmd.barrier(ptr) convergent
 declare i32 @spmd.barrier_count(ptr, i1) convergent
 declare void @spmd.wave_barrier(ptr) convergent
@@ -260,6 +261,13 @@ class Writer(ExpressionWriter):
         place, value = node.parts
         written = self.typed(value)
         self.say(f"store {written}, ptr {self.private(node.type, place)}")
+
+    def _refill(self, node: Node) -> None:
+        """Copy the first elements of the private array from neighbours in memory."""
+        scale, count = node.words
+        source = self.element(f"in_{node.type}", node.type, self.new(f"mul nsw i64 %number, {scale}"))
+        copied = f"ptr %private_{node.type}, ptr {source}, i64 {count * size_of(node.type)}, i1 false"
+        self.say(f"call void @llvm.memcpy.p0.p0.i64({copied})")
 
     def _put(self, node: Node) -> None:
         value, place = self.typed(node.parts[0]), self.new(f"load i64, ptr %{node.words[0]}")
@@ -504,7 +512,7 @@ def _variables(program: Program) -> Iterator[str]:
         yield f"  %{name} = alloca {kind}"
         yield f"  store {kind} {constant(kind, 0)}, ptr %{name}"
     for kind in SCALARS:
-        if kind in program.types_of("keep", "fetch"):
+        if kind in program.types_of("keep", "fetch", "refill"):
             yield f"  %private_{kind} = alloca [{PRIVATE} x {kind}]"
             yield f"  store [{PRIVATE} x {kind}] zeroinitializer, ptr %private_{kind}"
 

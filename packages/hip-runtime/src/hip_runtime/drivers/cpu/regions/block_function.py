@@ -9,20 +9,19 @@ operations, waves run one at a time, each until all of its lanes wait for the bl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from llvmlite import ir
 
 from hip_devicelib import spmd
-from hip_runtime.drivers.cpu.abi.fault_codes import MAX_POINTS, MEMORY_CODE
+from hip_runtime.drivers.cpu.abi.fault_codes import MEMORY_CODE
 from hip_runtime.drivers.cpu.abi.thread_states import UNKNOWN_BYTE, state_bytes
 from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
-from hip_runtime.drivers.cpu.abi.worker import Blocks, Body
 from hip_runtime.drivers.cpu.analyses.alignments import align_gangs
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.thread_strides import ThreadStrides
-from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
+from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.loop_metadata import mark_loop, rolled, unvectorized
 from hip_runtime.drivers.cpu.ir.model import Block
@@ -47,40 +46,6 @@ from hip_runtime.errors import UnsupportedError
 _REGIONS_WRITTEN_OUT = 32
 """The most regions with which LLVM may unroll the loops over threads. Unrolled, many regions are one basic block with
 thousands of accesses, each of which LLVM's code generator compares with many others."""
-
-
-def run_block(
-    graph: RegionGraph, item: WorkItem, kind: ir.FunctionType, source: Any, layout: Any, gang_plan: GangPlan
-) -> Body:
-    """A worker's body that runs the blocks of a kernel of type *kind* that was cut into *graph*.
-
-    *source* is the parsed module of the kernel, *layout* LLVM's data layout. *gang_plan* says which regions run in
-    gangs, and records which did.
-    """
-    if len(graph.points) > MAX_POINTS:
-        raise UnsupportedError(
-            f"kernel {graph.function.name!r} has {len(graph.points)} synchronising operations after inlining; the "
-            f"CPU device takes at most {MAX_POINTS}"
-        )
-
-    def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks) -> None:
-        size_of = measure_types(layout, item.module.context)
-        row_lanes = item.row_lanes  # a value of the worker, which the block function has one of its own for
-        made = BlockFunction(graph, item, kind, source, size_of, gang_plan)
-        function = made.build()
-        item.row_lanes = row_lanes
-        if made.pausing is None:
-            with blocks.each():
-                if item.tile > 1:
-                    item.layout.store(builder, item.row_lanes, place, "length")
-                builder.call(function, [place, *arguments])
-            return
-        item.takes_turns = gang_plan.takes_turns = True
-        made.pausing.write(
-            builder, [place, *arguments], blocks, lambda: builder.call(function, [place, *arguments])
-        )  # fmt: skip
-
-    return body
 
 
 class BlockFunction(BlockWriter):

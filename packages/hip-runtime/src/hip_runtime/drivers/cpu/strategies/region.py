@@ -15,7 +15,7 @@ from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
 from hip_runtime.drivers.cpu.ir.model import Constant, Instruction
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I32
-from hip_runtime.drivers.cpu.regions.block_function import run_block
+from hip_runtime.drivers.cpu.regions.block_body import run_block
 from hip_runtime.drivers.cpu.regions.formation import RegionGraph, cut_at_sync_points
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.regions.private_layout import interleave_kept

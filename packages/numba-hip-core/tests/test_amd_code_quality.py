@@ -141,14 +141,21 @@ def quad_and_half(values):
     values[i] = hip.wave.shuffle_xor(values[i], 2) + hip.wave.shuffle_xor(values[i], 16)
 
 
+@hip.jit
+def quad_and_half_as_in_hip(values):
+    i = hip.grid(1)
+    values[i] = hip.shfl_xor(values[i], 2) + hip.shfl_xor_sync(-1, values[i], 16)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_lanes_exchange_in_rows_without_lds(target):
-    for kernel, moves in ((sum_of_wave, 4), (sums_through_wave, 4), (quad_and_half, 1)):
+    for kernel, moves in ((sum_of_wave, 4), (sums_through_wave, 4), (quad_and_half, 1),
+                          (quad_and_half_as_in_hip, 1)):  # fmt: skip
         code = assembly(kernel, "(float32[::1],)", target)
         assert not [line for line in code if "bpermute" in line]
         in_rows = [line for line in code if re.search(r"row_sh[lr]:[1248] |quad_perm|row_xmask", line)]
         assert len(in_rows) == moves
-        through_lds = kernel is quad_and_half and target.startswith("gfx9")
+        through_lds = kernel in (quad_and_half, quad_and_half_as_in_hip) and target.startswith("gfx9")
         assert ("ds_swizzle" in " ".join(code)) == through_lds
 
 

@@ -173,3 +173,32 @@ def test_memory_is_seen_after_syncwarp():
     out = np.zeros(64, np.int32)
     kernel[1, 64](out)
     np.testing.assert_array_equal(out, np.arange(64) ^ 1)
+
+
+@hip.jit
+def by_constants(values, out):
+    t = hip.threadIdx.x
+    x = values[t]
+    out[0, t], out[1, t], out[2, t] = hip.shfl_xor(x, 1), hip.shfl_xor_sync(-1, x, 4), hip.shfl_xor(x, 6)
+    out[3, t], out[4, t] = hip.shfl_xor(x, 15), hip.shfl_xor_sync(-1, x, 16)
+    out[5, t], out[6, t], out[7, t] = hip.shfl_up(x, 1), hip.shfl_up_sync(-1, x, 3), hip.shfl_up(x, 17)
+    out[8, t], out[9, t], out[10, t] = hip.shfl_down(x, 1), hip.shfl_down_sync(-1, x, 15), hip.shfl_down(x, 0)
+    out[11, t], out[12, t] = hip.shfl(x, 3), hip.shfl_sync(-1, x, 31)
+    out[13, t] = hip.shfl_xor(x, 4, 4)  # in groups of four, of which lower ones are in reach, as in HIP
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float64])
+def test_lanes_at_distances_that_are_constants(dtype):
+    lanes = hip.get_current_device().WARP_SIZE
+    values = (np.random.default_rng(5).random(lanes) * 1e9).astype(dtype)
+    out = np.zeros((14, lanes), dtype)
+    by_constants[1, lanes](values, out)
+    own = np.arange(lanes)
+    places = [own ^ mask for mask in (1, 4, 6, 15, 16)] + [own - distance for distance in (1, 3, 17)]
+    places += (
+        [own + distance for distance in (1, 15, 0)]
+        + [np.full(lanes, lane) for lane in (3, 31)]
+        + [np.where(own & 4, own ^ 4, own)]
+    )
+    places = [np.where((place >= 0) & (place < lanes), place, own) for place in places]
+    np.testing.assert_array_equal(out, [values[place] for place in places])

@@ -14,7 +14,7 @@ from numba.core.errors import TypingError
 
 from numba_hip.bfloat import Bfloat16
 from numba_hip.language.stub import Lower, Stub, device_function, given, number_type
-from numba_hip.language.warp import Source, Way, source_down, source_idx, source_up, source_xor
+from numba_hip.language.warp import Source, Way, shuffle_by, source_down, source_idx, source_up, source_xor
 
 I32, I64 = ir.IntType(32), ir.IntType(64)
 
@@ -51,14 +51,6 @@ def _move(builder: ir.IRBuilder, value: ir.Value, shuffle: Callable[[ir.Value], 
     return shuffle(value)
 
 
-def _shuffle_by(context: Any, builder: ir.IRBuilder, value: ir.Value, way: Way, lane: int | None) -> ir.Value | None:
-    """The *value* of the lane at a distance, or with a number, that is known when the kernel is compiled; None if it
-    is not, or the target has no instruction for it."""
-    if lane is None or lane < 0:
-        return None
-    return context.shuffle_by(builder, value, way, lane)
-
-
 def _exchange(name: str, meaning: str, source: Source, way: Way, width: int | None = None) -> Stub:
     def define(value: types.Type, lane: types.Type) -> tuple[types.Type, Lower]:
         kind = _check_value(name, value)
@@ -72,7 +64,7 @@ def _exchange(name: str, meaning: str, source: Source, way: Way, width: int | No
             chosen, constant = builder.select(within, other, own), given(sig.args[1])
 
             def shuffle(word: ir.Value) -> ir.Value:
-                moved = _shuffle_by(context, builder, word, way, constant)
+                moved = shuffle_by(context, builder, word, way, constant)
                 return context.shuffle(builder, word, chosen) if moved is None else moved
 
             return _move(builder, context.cast(builder, args[0], sig.args[0], kind), shuffle)

@@ -16,7 +16,7 @@ from numba.core.typing.templates import AttributeTemplate
 from numba.extending import typeof_impl
 
 from numba_hip.language.registry import lowering, typing
-from numba_hip.language.stub import INTERPRETED, Lower, Stub, device_function, interpreter, number_type
+from numba_hip.language.stub import INTERPRETED, Lower, Stub, device_function, given, interpreter, number_type
 
 I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 
@@ -280,8 +280,20 @@ def source_xor(builder: ir.IRBuilder, lane: ir.Value, operand: ir.Value, width: 
     return source, builder.icmp_signed("<", source, end)
 
 
+def shuffle_by(context: Any, builder: ir.IRBuilder, value: ir.Value, way: Way, lane: int | None) -> ir.Value | None:
+    """The *value* of the lane at a distance, or with a number, that is known when the kernel is compiled; None if it
+    is not, or the target has no instruction for it."""
+    if lane is None or lane < 0:
+        return None
+    found: ir.Value | None = context.shuffle_by(builder, value, way, lane)
+    return found
+
+
 SHUFFLED = {8: types.int32, 16: types.int32, 32: None, 64: None}
 """What integers of each width are moved as; ``None`` is as they are."""
+
+
+_SOURCES: dict[Way, Source] = {"lane": source_idx, "up": source_up, "down": source_down, "xor": source_xor}
 
 
 def shuffled_type(function: str, value: types.Type) -> types.Type:
@@ -296,7 +308,7 @@ def shuffled_type(function: str, value: types.Type) -> types.Type:
 
 
 def _shuffle(
-    function: str, mask: types.Type | None, value: types.Type, operand: types.Type, width: types.Type, source: Source
+    function: str, mask: types.Type | None, value: types.Type, operand: types.Type, width: types.Type, way: Way
 ) -> tuple[types.Type, Lower]:
     kind = shuffled_type(function, value)
     if mask is not None:
@@ -310,31 +322,35 @@ def _shuffle(
         def number(index: int, of: types.Type) -> ir.Value:
             return context.cast(builder, args[index], sig.args[index], of)
 
-        lanes = context.wave_size(builder)
-        if not isinstance(sig.args[first + 2], types.Omitted):
+        moved, lanes = number(first, kind), context.wave_size(builder)
+        if isinstance(sig.args[first + 2], types.Omitted):
+            found = shuffle_by(context, builder, moved, way, given(sig.args[first + 1]))
+            if found is not None:
+                return found
+        else:
             lanes = number(first + 2, types.int32)
         lane = context.lane(builder)
-        other, within = source(builder, lane, number(first + 1, types.int32), lanes)
-        return context.shuffle(builder, number(first, kind), builder.select(within, other, lane))
+        other, within = _SOURCES[way](builder, lane, number(first + 1, types.int32), lanes)
+        return context.shuffle(builder, moved, builder.select(within, other, lane))
 
     return kind, lower
 
 
-def _shuffle_stub(name: str, meaning: str, source: Source) -> Stub:
+def _shuffle_stub(name: str, meaning: str, way: Way) -> Stub:
     def define(value: types.Type, lane: types.Type, width: types.Type = None) -> tuple[types.Type, Lower]:
-        return _shuffle(name, None, value, lane, width, source)
+        return _shuffle(name, None, value, lane, width, way)
 
     return _document(name, f"``{name}(value, lane, width=warpsize)``: {meaning}", define)
 
 
-def _shuffle_sync_stub(name: str, meaning: str, source: Source) -> Stub:
+def _shuffle_sync_stub(name: str, meaning: str, way: Way) -> Stub:
     def define(
         mask: types.Type,
         value: types.Type,
         lane: types.Type,
         width: types.Type = None,
     ) -> tuple[types.Type, Lower]:
-        return _shuffle(name, mask, value, lane, width, source)
+        return _shuffle(name, mask, value, lane, width, way)
 
     return _document(name, f"``{name}(mask, value, lane, width=warpsize)``: {meaning}", define)
 
@@ -353,11 +369,11 @@ _UP = "the *value* of the lane that is *lane* lower."
 _DOWN = "the *value* of the lane that is *lane* higher."
 _XOR = "the *value* of the lane whose number is this lane's exclusive or *lane*."
 
-shfl = _shuffle_stub("shfl", _IDX, source_idx)
-shfl_up = _shuffle_stub("shfl_up", _UP, source_up)
-shfl_down = _shuffle_stub("shfl_down", _DOWN, source_down)
-shfl_xor = _shuffle_stub("shfl_xor", _XOR, source_xor)
-shfl_sync = _shuffle_sync_stub("shfl_sync", _IDX, source_idx)
-shfl_up_sync = _shuffle_sync_stub("shfl_up_sync", _UP, source_up)
-shfl_down_sync = _shuffle_sync_stub("shfl_down_sync", _DOWN, source_down)
-shfl_xor_sync = _shuffle_sync_stub("shfl_xor_sync", _XOR, source_xor)
+shfl = _shuffle_stub("shfl", _IDX, "lane")
+shfl_up = _shuffle_stub("shfl_up", _UP, "up")
+shfl_down = _shuffle_stub("shfl_down", _DOWN, "down")
+shfl_xor = _shuffle_stub("shfl_xor", _XOR, "xor")
+shfl_sync = _shuffle_sync_stub("shfl_sync", _IDX, "lane")
+shfl_up_sync = _shuffle_sync_stub("shfl_up_sync", _UP, "up")
+shfl_down_sync = _shuffle_sync_stub("shfl_down_sync", _DOWN, "down")
+shfl_xor_sync = _shuffle_sync_stub("shfl_xor_sync", _XOR, "xor")

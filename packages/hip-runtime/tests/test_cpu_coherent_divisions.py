@@ -276,3 +276,55 @@ def test_regions_divide_again(device: Device, versions: list[int], form: str) ->
             device.synchronize()
             np.testing.assert_array_equal(out.copy_to_host(), np.roll(numbers, -5, axis=1), str(shape))
     assert any(versions) == (form != "regions")
+
+
+WINDOWS = """
+define void @k(ptr noalias %item, ptr %out, ptr %in, i64 %n, i64 %width) {{
+entry:
+{index}
+  %inside = icmp ult i64 %i, %n
+  br i1 %inside, label %body, label %end
+body:
+  %row = udiv i64 %i, %width
+  %column = urem i64 %i, %width
+  %pitch = add i64 %width, 2
+  %base = mul i64 {row}, %pitch
+  %place = add i64 %base, %column
+{copies}
+  br label %end
+end:
+  ret void
+}}
+"""
+
+
+@pytest.mark.parametrize(("row", "form"), [("%row", ": vectors"), ("%column", ": loop")])
+def test_the_form_is_chosen_for_gangs_in_one_row(device: Device, row: str, form: str) -> None:
+    """Where the row is uniform, accesses that vary from row to row are contiguous; where the column is their row, they
+    stay apart."""
+    copies = "".join(
+        f"""
+  %from.{k} = add i64 %place, {k}
+  %p.{k} = getelementptr float, ptr %in, i64 %from.{k}
+  %v.{k} = load float, ptr %p.{k}
+  %times.{k} = mul i64 %place, 3
+  %to.{k} = add i64 {"%from." + str(k) if row == "%row" else "%times." + str(k)}, {k * 4000}
+  %q.{k} = getelementptr float, ptr %out, i64 %to.{k}
+  store float %v.{k}, ptr %q.{k}
+"""
+        for k in range(3)
+    )
+    width, rows = 60, 16
+    parameters = [("out", "ptr"), ("in", "ptr"), ("n", "i64"), ("width", "i64")]
+    made = code(WINDOWS.format(index=GLOBAL_X, row=row, copies=copies), "k", parameters)
+    values = np.random.default_rng(1).random(4000).astype(np.float32)
+    source, out = to_device(values), to_device(np.zeros(24_000, np.float32))
+    function = device.load(made).function("k")
+    function.launch(-(-rows * width // 64), 64, pack(function.kernel, out.address, source.address, rows * width, width))
+    assert form in function.form
+    thread = np.arange(rows * width)
+    place = (thread // width if row == "%row" else thread % width) * (width + 2) + thread % width
+    expected = np.zeros(24_000, np.float32)
+    for k in range(3):
+        expected[(place + k if row == "%row" else 3 * place) + 4000 * k] = values[place + k]
+    np.testing.assert_array_equal(out.copy_to_host(), expected)

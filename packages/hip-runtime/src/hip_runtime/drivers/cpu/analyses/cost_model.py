@@ -64,9 +64,17 @@ def check_profitable(shapes: VectorShapes, size_of: Callable[[ir.Type], int], wi
         raise UnprofitableError(reason)
 
 
-def explain_unprofitable(shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int) -> str:
-    """Why a kernel with *shapes* is slower in gangs of *width* than one thread after another; empty if it is not."""
+def explain_unprofitable(
+    shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int,
+    versioned: tuple[VectorShapes, Collection[Block]] | None = None,
+) -> str:  # fmt: skip
+    """Why a kernel with *shapes* is slower in gangs of *width* than one thread after another; empty if it is not.
+
+    *versioned* are the shapes with versions for gangs that are coherent, as most are, and the blocks of the others."""
     scalar, vector = _Estimate(shapes, size_of, width).total()
+    if versioned is not None:
+        with_versions, rare = versioned
+        _, vector = _Estimate(with_versions, size_of, width).total(rare)
     return "" if vector <= scalar else "its loads and stores are too far apart"
 
 
@@ -105,10 +113,12 @@ class _Estimate:
         innermost = {loops[-1] for loops in shapes.order.loops.values() if loops}
         self._unit_stride_loops = {loop for loop in innermost if unit_stride.has_unit_stride(loop)}
 
-    def total(self) -> tuple[float, float]:
-        """The cost of a thread that runs alone, and of a lane."""
+    def total(self, without: Collection[Block] = ()) -> tuple[float, float]:
+        """The cost of a thread that runs alone, and of a lane, *without* some blocks."""
         scalar = vector = 0.0
         for block in self._shapes.order.blocks:
+            if block in without:
+                continue
             loops = self._shapes.order.loops[block]
             weight = float(_TRIP_COUNT ** min(len(loops), _MAX_DEPTH))
             scalar_block, lane_block = 0.0, 0.0

@@ -48,6 +48,8 @@ class CoherentDivisions:
         self._done: set[Instruction] = set()
         self.copied: dict[Instruction, Instruction] = {}
         """Maps each copied instruction to its original."""
+        self.apart: set[Block] = set()
+        """The blocks of gangs whose lanes do not have the same quotient."""
         self.guard: RowGuard | None = None
         """The first branch outside of loops on whether divisions of consecutive numbers are coherent."""
 
@@ -81,6 +83,7 @@ class CoherentDivisions:
             for phi in target.phis:
                 phi.targets = [joined if source is block else source for source in phi.targets]
         copies = self._copy([apart])
+        self.apart.add(apart)
         block.instructions = guard.finish(copies.blocks[apart], apart)
         self._join(apart, joined, copies, guard.simplify(copies))
         self._function.blocks += [apart, joined]
@@ -139,6 +142,7 @@ class CoherentDivisions:
         if block in self._early_exits:
             self._early_exits[apart] = self._early_exits.pop(block)
         copies = self._copy([apart, *following])
+        self.apart.update([apart, *following])
         block.instructions = guard.finish(copies.blocks[apart], apart)
         guard.simplify(copies)
         if self.guard is None and all(found.stride == 1 for found in divisions):

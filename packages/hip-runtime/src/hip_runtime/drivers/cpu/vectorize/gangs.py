@@ -11,7 +11,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, NumberedWorkItem, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Blocks, counted
 from hip_runtime.drivers.cpu.analyses.alignments import align_gangs
-from hip_runtime.drivers.cpu.analyses.cost_model import check_profitable, estimate_lane
+from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, estimate_lane, explain_unprofitable
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES, has_grid_stride_loop
 from hip_runtime.drivers.cpu.analyses.private_arrays import find_private_arrays
@@ -106,8 +106,7 @@ class GangBody:
         if guessed is not None and not self._is_better(guessed, made):
             guessed, self._guesses = None, False
         if self._check_cost:
-            best = guessed or made
-            check_profitable(best.shapes, self._size_of, best.width)
+            self._check_profitable(symbols, guessed or made, self._strides if guessed else {})
         self._multiple = max(1 if gang.has_partial_gangs else gang.width for gang in (made, guessed or made))
         if guessed is None:
             self._run(builder, place, arguments, blocks, made)
@@ -131,6 +130,20 @@ class GangBody:
         if not self._strides or self._item.totals is not None or is_long:
             return None
         return self._make(symbols, assume_strides(self._function, self._strides), f"{GANG_FUNCTION}.guessed")
+
+    def _check_profitable(
+        self, symbols: SymbolDeclarations, gang: GangFunction, strides: Mapping[Argument, int]
+    ) -> None:  # fmt: skip
+        """Raise `UnprofitableError` if the kernel is slower in gangs such as *gang*, for which *strides* are assumed,
+        than one thread after another."""
+        reason = explain_unprofitable(gang.shapes, self._size_of, gang.width)
+        if reason and not gang.has_private_arrays:  # whose layout can be changed only once
+            trial = self._make(symbols, assume_strides(self._function, strides), f"{GANG_FUNCTION}.trial")
+            rare = trial.version_coherent()
+            if rare:
+                reason = explain_unprofitable(gang.shapes, self._size_of, trial.width, (trial.shapes, rare))
+        if reason:
+            raise UnprofitableError(reason)
 
     def _is_better(self, guessed: GangFunction, made: GangFunction) -> bool:
         """Whether the guessed strides save as much as half an access, and enough of the whole."""
@@ -261,6 +274,11 @@ class GangFunction:
             address.source_type = kind
 
     @property
+    def has_private_arrays(self) -> bool:
+        """Whether the kernel has private arrays in memory."""
+        return bool(self._arrays)
+
+    @property
     def has_partial_gangs(self) -> bool:
         """Whether a row may end with a gang that is not full. Where lanes of a gang may return at once, which takes the
         same code, a length that is known at run time only may be any."""
@@ -333,7 +351,7 @@ class GangFunction:
     ) -> None:  # fmt: skip
         """Write the version for full gangs, all rows at once. It changes the graph, so it has to be written last."""
         if rows == 1:
-            self._version_coherent()
+            self.version_coherent()
             self._suspend()
             is_wave = self.width == self._item.wave_size and has_shuffles(self._graph)
             kind = FirstLanesWidener if is_wave else Widener
@@ -361,8 +379,8 @@ class GangFunction:
             and any(value.opcode in DIVISIONS for value in self._graph.instructions())
         )
 
-    def _version_coherent(self) -> None:
-        """Version what follows coherent divisions and branches."""
+    def version_coherent(self) -> Collection[Block]:
+        """Version what follows coherent divisions and branches; the blocks of gangs whose divisions are not."""
         self._record("vector_shapes")
         divisions = CoherentDivisions(self._graph, self.early_exits, self.width)
         for coherent in (divisions, CoherentBranches(self._graph, self.early_exits)):
@@ -377,6 +395,7 @@ class GangFunction:
                 self._copy_demotable({} if self._split is None else self._split.copied)
                 self.shapes = self._shapes(self.early_exits)
                 self._record("split_rows")
+        return divisions.apart
 
     def _copy_demotable(self, copied: Mapping[Instruction, Instruction]) -> None:
         """Demote the copies of instructions that are demoted."""

@@ -762,3 +762,68 @@ def test_packed_arguments_with_bytes_behind_them_are_refused(device: Device) -> 
     function = device.load(kernel(COUNT_DOWN, [("out", "ptr"), ("n", "i32")])).function("k")
     with pytest.raises(LaunchError, match="arguments are 16 bytes"):
         function.launch(1, 8, struct.pack("<QQ", 0, 0))
+
+
+CLEARED = """
+  %s = call ptr @spmd.shared.cells.1024.4(ptr %item)
+  %wide = zext i32 %t to i64
+  {index}
+  %cleared = getelementptr i32, ptr %s, i64 {first}
+  store i32 0, ptr %cleared
+  {early}
+  %px = getelementptr i64, ptr %in, i64 %wide
+  %x = load i64, ptr %px
+  %far = mul i64 %x, {distance}
+  %place = add i64 {first}, %far
+  %own = getelementptr i32, ptr %s, i64 %place
+  %old = load i32, ptr %own
+  %new = add i32 %old, 1
+  store i32 %new, ptr %own
+  {late}
+  call void @spmd.barrier(ptr %item)
+  %q = getelementptr i32, ptr %s, i64 %wide
+  %r = load i32, ptr %q
+  %p = getelementptr i32, ptr %out, i64 %wide
+  store i32 %r, ptr %p
+  %behind = add i64 %wide, 64
+  %q.1 = getelementptr i32, ptr %s, i64 %behind
+  %r.1 = load i32, ptr %q.1
+  %p.1 = getelementptr i32, ptr %out, i64 %behind
+  store i32 %r.1, ptr %p.1
+  ret void
+"""
+SECOND = """
+  %second.index = add i64 {first}, {distance}
+  %second = getelementptr i32, ptr %s, i64 %second.index
+  store i32 {value}, ptr %second
+"""
+
+
+@pytest.mark.parametrize("form", ["auto", "regions", "vectors"])
+@pytest.mark.parametrize("shape", [(64, 1, 1), (8, 8, 1), (4, 16, 1), (4, 4, 4), (16, 4, 1)])
+@pytest.mark.parametrize("neighbours", [False, True])
+def test_threads_that_clear_their_elements_and_count_in_them(
+    device: Device, form: str, shape: tuple[int, int, int], neighbours: bool
+) -> None:
+    """Stores of several threads to neighbours are one vector store, which must not come after what they add."""
+    if neighbours:  # two elements of a thread, of which the second is stored last
+        index, first, distance = "%twice = shl i64 %wide, 1", "%twice", 1
+    else:
+        index, first, distance = "", "%wide", 64
+    second = SECOND.format(first=first, distance=distance, value=7 if neighbours else 0)
+    body = CLEARED.format(
+        index=index, first=first, distance=distance, early="" if neighbours else second,
+        late=second if neighbours else "",
+    )  # fmt: skip
+    chosen = np.zeros(64, np.int64) if neighbours else np.random.default_rng(1).integers(0, 2, 64)
+    out = to_device(np.zeros(128, np.int32))
+    functions = "declare ptr @spmd.shared.cells.1024.4(ptr)\n"
+    made = kernel(body, [("in", "ptr"), ("out", "ptr")], functions, shared_bytes=1024)
+    with config.cpu_form.scope(form):
+        source = to_device(chosen)
+        launch(device, made, 1, shape, source.address, out.address)
+    if neighbours:
+        expected = np.tile([1, 7], 64)
+    else:
+        expected = np.concatenate([chosen == 0, chosen == 1]).astype(np.int32)
+    np.testing.assert_array_equal(out.copy_to_host(), expected)

@@ -15,9 +15,7 @@ _DERIVING: Mapping[str, slice] = {
 
 def is_in_block_memory(pointer: Value) -> bool:
     """Whether *pointer* can only be derived from allocas and shared arrays."""
-    return all(
-        isinstance(root, Instruction) and (root.opcode == "alloca" or _is_shared(root)) for root in _find_roots(pointer)
-    )
+    return all(map(_is_own, _find_roots(pointer)))
 
 
 def is_kernel_memory(pointer: Value, kernel_arguments: int) -> bool:
@@ -27,6 +25,26 @@ def is_kernel_memory(pointer: Value, kernel_arguments: int) -> bool:
         isinstance(root, Symbol) or (isinstance(root, Argument) and 0 < root.index < kernel_arguments)
         for root in _find_roots(pointer)
     )
+
+
+def may_overlap(first: Value, second: Value) -> bool:
+    """Whether two pointers may be to the same memory: not if they can only be derived from different allocas and shared
+    arrays, or one of them from these alone and the other from arguments alone."""
+    return any(_may_be_same(one, other) for one in _find_roots(first) for other in _find_roots(second))
+
+
+def _may_be_same(one: Value, other: Value) -> bool:
+    if _is_own(one) and _is_own(other):
+        return one is other or (_callee(one) == _callee(other) != "")
+    return not (_is_own(one) and isinstance(other, Argument)) and not (_is_own(other) and isinstance(one, Argument))
+
+
+def _is_own(root: Value) -> bool:
+    return isinstance(root, Instruction) and (root.opcode == "alloca" or _is_shared(root))
+
+
+def _callee(root: Value) -> str:
+    return root.callee if isinstance(root, Instruction) else ""
 
 
 def _find_roots(pointer: Value) -> set[Value]:

@@ -6,6 +6,9 @@ write there without a race. So the plain accesses of a region are independent ac
 
 - atomic and volatile accesses, and calls that may make some: a region with one is not marked;
 - private memory that threads use one after another at the same address: a kernel with some is not marked;
+- what a thread stores and then accesses again: LLVM makes one vector store of what several threads store to neighbours,
+  at the last of these stores, and in loops with this mark it does not look whether one of the threads accesses such an
+  element before. A region where that may be is not marked;
 - the stack slots of a region's values: these are not marked, and LLVM promotes them to registers.
 
 Uniform values are stored by every thread to the same address, with the same result in any order.
@@ -13,21 +16,23 @@ Uniform values are stored by every thread to the same address, with the same res
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_runtime.drivers.cpu.analyses.block_memory import may_overlap
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.loop_metadata import DistinctNode
-from hip_runtime.drivers.cpu.ir.model import Instruction
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction
 from hip_runtime.drivers.cpu.ir.writer import Assembled
 from hip_runtime.drivers.cpu.regions.formation import Region
 
 
 def is_independent(region: Region) -> bool:
     """Whether the iterations of a loop over the threads of *region* are independent."""
-    return all(_is_independent(instruction) for block in region.blocks for instruction in block.instructions)
+    instructions = [instruction for block in region.blocks for instruction in block.instructions]
+    return all(map(_is_independent, instructions)) and not _accesses_again(region)
 
 
 def _is_independent(instruction: Instruction) -> bool:
@@ -38,6 +43,38 @@ def _is_independent(instruction: Instruction) -> bool:
         or instruction.atomic is not None
         or instruction.opcode in ("atomicrmw", "cmpxchg", "fence")
     )
+
+
+def _accesses_again(region: Region) -> bool:
+    """Whether a thread may store something, and then access the same memory by another instruction."""
+    inside = set(region.blocks)
+    for block in region.blocks:
+        for position, store in enumerate(block.instructions):
+            if store.opcode != "store":
+                continue
+            behind = _find_reachable(block, inside)
+            rest = [] if block in behind else block.instructions[position + 1 :]
+            following = [*rest, *(value for other in behind for value in other.instructions)]
+            if any(value is not store and _overlap(store, value) for value in following):
+                return True
+    return False
+
+
+def _find_reachable(block: Block, inside: Collection[Block]) -> list[Block]:
+    """The blocks *inside* a region that a thread may run after *block*."""
+    found: list[Block] = []
+    waiting = [block]
+    while waiting:
+        targets = [target for target in waiting.pop().successors if target in inside and target not in found]
+        found += targets
+        waiting += targets
+    return found
+
+
+def _overlap(store: Instruction, access: Instruction) -> bool:
+    if access.opcode not in ("load", "store"):
+        return False
+    return may_overlap(store.operands[1], access.operands[-1])
 
 
 def mark_independent(blocks: Sequence[ir.Block], variables: set[ir.Value]) -> ir.values.MDValue:

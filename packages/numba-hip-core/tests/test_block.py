@@ -451,3 +451,82 @@ def test_one_block_after_another_uses_the_memory():
 def test_mistakes_are_told(make, said):
     with pytest.raises(AlgorithmError, match=said):
         make()
+
+
+@pytest.mark.parametrize("makers", [block, wave])
+@pytest.mark.parametrize("name", ["sum", "scan", "radix", "merge", "pairs", "rank", "exchange", "scatter", "load",
+                                  "store", "flags", "difference", "shift", "decode", "histogram"])  # fmt: skip
+def test_arrays_with_too_few_items_are_errors(makers, name):
+    items, one = 4, np.int32
+    made = {
+        "sum": lambda: makers.make_sum(one, 64, items),
+        "scan": lambda: makers.make_inclusive_sum(one, 64, items),
+        "radix": lambda: makers.make_radix_sort_keys(one, 64, items),
+        "merge": lambda: makers.make_merge_sort_keys(one, 64, items),
+        "pairs": lambda: makers.make_merge_sort_pairs(one, one, 64, items),
+        "rank": lambda: makers.make_radix_rank(64, items),
+        "exchange": lambda: makers.make_exchange(one, 64, items, "blocked_to_striped"),
+        "scatter": lambda: makers.make_exchange(one, 64, items, "scatter_to_blocked"),
+        "load": lambda: makers.make_load(one, 64, items),
+        "store": lambda: makers.make_store(one, 64, items),
+        "flags": lambda: makers.make_discontinuity(one, 64, items),
+        "difference": lambda: makers.make_adjacent_difference(one, 64, items),
+        "shift": lambda: makers.make_shuffle(one, 64, "up", items),
+        "decode": lambda: makers.make_run_length_decode(one, 64, items, items),
+        "histogram": lambda: makers.make_histogram(one, 64, items, 8),
+    }[name]()
+
+    def run(room):
+        """Launch a kernel whose threads have so many items, in the second array if there are two."""
+
+        @hip.jit(exceptions=True)
+        def use_one(out):
+            own = hip.local.array(room, np.int32)
+            for k in range(room):
+                own[k] = k
+            made(own)
+            out[hip.threadIdx.x] = own[0]
+
+        @hip.jit(exceptions=True)
+        def use_two(out):
+            first, second = hip.local.array(items, np.int32), hip.local.array(room, np.int32)
+            for k in range(items):
+                first[k] = k
+            for k in range(room):
+                second[k] = k
+            made(first, second)
+            out[hip.threadIdx.x] = second[0]
+
+        @hip.jit(exceptions=True)
+        def decode(out):
+            runs, decoded = hip.local.array(items, np.int32), hip.local.array(room, np.int32)
+            for k in range(items):
+                runs[k] = 1
+            made(runs, runs, decoded)
+            out[hip.threadIdx.x] = decoded[0]
+
+        @hip.jit(exceptions=True)
+        def transfer(out):
+            own = hip.local.array(room, np.int32)
+            for k in range(room):
+                own[k] = 7
+            made(out, own)
+
+        @hip.jit(exceptions=True)
+        def count(out):
+            own, counts = hip.local.array(room, np.int32), hip.shared.array(8, np.int32)
+            for k in range(room):
+                own[k] = k
+            counts[hip.threadIdx.x % 8] = 0
+            hip.syncthreads()
+            made(own, counts)
+            out[hip.threadIdx.x] = counts[0]
+
+        others = {"decode": decode, "load": transfer, "store": transfer, "histogram": count}
+        for two in ("pairs", "rank", "scatter", "flags", "difference", "shift"):
+            others[two] = use_two
+        others.get(name, use_one)[1, 64](np.zeros(256, np.int32))
+
+    run(items)
+    with pytest.raises(IndexError, match="less than 4 elements, the number of its items"):
+        run(items - 1)

@@ -11,7 +11,7 @@ from numba.core import types
 
 from numba_hip.cooperative.groups import Group
 from numba_hip.cooperative.operators import kept
-from numba_hip.cooperative.shared_values import items_of, memory_of
+from numba_hip.cooperative.shared_values import items_of, memory_of, room_for
 from numba_hip.decorators import jit
 
 
@@ -30,7 +30,7 @@ def striped(rank, size, _items, k):  # type: ignore[no-untyped-def]
 @kept
 def rearrangement(group: Group, kind: types.Type, items: int, source: Any, target: Any) -> Any:
     """A device function of the items that takes them from the places *source* to the places *target*."""
-    memory, own = memory_of(group, kind, group.threads * items, "exchange"), items_of(kind)
+    memory, own = memory_of(group, kind, group.threads * items, "exchange"), items_of(kind, items)
     allocate, read, write = memory
     leaves_of, read_item, write_item = own
     rank_of, size_of, sync, origin_of = group.rank, group.size, group.sync, group.origin
@@ -54,11 +54,13 @@ def scattering(group: Group, kind: types.Type, items: int, target: Any) -> Any:
     """A device function of (items, ranks): item k goes to place ``ranks[k]`` of the group, and each thread gets those
     at the places *target*. Items with a negative rank go nowhere."""
     allocate, read, write = memory_of(group, kind, group.threads * items, "exchange")
-    leaves_of, read_item, write_item = items_of(kind)
+    leaves_of, read_item, write_item = items_of(kind, items)
     rank_of, size_of, sync, origin_of = group.rank, group.size, group.sync, group.origin
+    check = room_for(items)
 
     @jit(device=True)
     def scatter(given, ranks):  # type: ignore[no-untyped-def]
+        check(ranks)
         places, own_items = allocate(), leaves_of(given)
         rank, size, origin = rank_of(), size_of(), origin_of(items)
         for k in range(items):

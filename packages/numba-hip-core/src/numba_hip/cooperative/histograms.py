@@ -9,7 +9,7 @@ from numba.core import types
 from numba_hip.cooperative.groups import Group
 from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.radix_ranks import radix_sorting
-from numba_hip.cooperative.shared_values import items_of, memory_of
+from numba_hip.cooperative.shared_values import items_of, memory_of, room_for
 from numba_hip.decorators import jit
 from numba_hip.language.untyped_names import atomic_add
 
@@ -40,10 +40,11 @@ def counting(group: Group, kind: types.Type, items: int, bins: int, algorithm: L
 
 @kept
 def _counting_at_once(group: Group, items: int, bins: int) -> Any:
-    sync = group.sync
+    sync, check = group.sync, room_for(items)
 
     @jit(device=True)
     def count(given, counts):  # type: ignore[no-untyped-def]
+        check(given)
         for k in range(items):
             if 0 <= given[k] < bins:
                 atomic_add(counts, types.int32(given[k]), 1)

@@ -40,7 +40,7 @@ def own_sorting(kind: types.Type, items: int, less: Any) -> Any:
 def merge_sorting(group: Group, kind: types.Type, items: int, less: Any) -> Any:
     """A device function of (items, valid) that sorts the items before *valid*, which are of *kind*."""
     allocate, read, write = memory_of(group, kind, group.threads * items, "exchange")
-    leaves_of, read_item, write_item = items_of(kind)
+    leaves_of, read_item, write_item = items_of(kind, items)
     sort_own = own_sorting(kind, items, less)
     find = _split(read, less)
     rank_of, size_of, sync, origin_of = group.rank, group.size, group.sync, group.origin

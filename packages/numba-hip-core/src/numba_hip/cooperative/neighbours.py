@@ -9,7 +9,7 @@ from numba.core import types
 from numba_hip.cooperative import values
 from numba_hip.cooperative.groups import Group
 from numba_hip.cooperative.operators import kept
-from numba_hip.cooperative.shared_values import items_of, memory_of
+from numba_hip.cooperative.shared_values import items_of, memory_of, room_for
 from numba_hip.decorators import jit
 
 
@@ -47,11 +47,12 @@ def flagging(group: Group, kind: types.Type, items: int, differ: Any, *, heads: 
     """A device function of (items, flags, outside): flags are 1 where an item and the one before it *differ*, and
     without *heads* it and the one behind it. What is before the first, or behind the last, is *outside*; their flag is
     1 if that is None."""
-    leaves_of, read, _ = items_of(kind)
-    move, rank_of, size_of = moving(group, kind), group.rank, group.size
+    leaves_of, read, _ = items_of(kind, items)
+    move, rank_of, size_of, check = moving(group, kind), group.rank, group.size, room_for(items)
 
     @jit(device=True)
     def flag_heads(given, flags, outside=None):  # type: ignore[no-untyped-def]
+        check(flags)
         own, rank = leaves_of(given), rank_of()
         other = move(read(own, items - 1), rank - 1)
         for k in range(items):
@@ -66,6 +67,7 @@ def flagging(group: Group, kind: types.Type, items: int, differ: Any, *, heads: 
 
     @jit(device=True)
     def flag_tails(given, flags, outside=None):  # type: ignore[no-untyped-def]
+        check(flags)
         own, rank = leaves_of(given), rank_of()
         other = move(read(own, 0), rank + 1)
         for back in range(items):
@@ -86,7 +88,7 @@ def flagging(group: Group, kind: types.Type, items: int, differ: Any, *, heads: 
 def subtracting(group: Group, kind: types.Type, items: int, subtract: Any, *, left: bool) -> Any:
     """A device function of (items, differences): *subtract* of each item and the one before it, without *left* the one
     behind it. The first, or the last, of all stays as it is."""
-    leaves_of, read, write = items_of(kind)
+    leaves_of, read, write = items_of(kind, items)
     move, rank_of, size_of = moving(group, kind), group.rank, group.size
 
     @jit(device=True)
@@ -116,7 +118,7 @@ def subtracting(group: Group, kind: types.Type, items: int, subtract: Any, *, le
 def shifting(group: Group, kind: types.Type, items: int, *, up: bool) -> Any:
     """A device function of (items, shifted): each item goes to the next place, without *up* to the one before. The
     first, or the last, place keeps its item."""
-    leaves_of, read, write = items_of(kind)
+    leaves_of, read, write = items_of(kind, items)
     move, rank_of, size_of = moving(group, kind), group.rank, group.size
 
     @jit(device=True)

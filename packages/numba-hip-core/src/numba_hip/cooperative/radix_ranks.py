@@ -16,7 +16,7 @@ from numba_hip.cooperative.groups import Group
 from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.ordered_bits import ordering, word_dtype
 from numba_hip.cooperative.scans import exclusive_sum
-from numba_hip.cooperative.shared_values import memory_of
+from numba_hip.cooperative.shared_values import memory_of, room_for
 from numba_hip.decorators import jit
 from numba_hip.language.untyped_names import local_array
 
@@ -30,10 +30,12 @@ def ranking(group: Group, items: int, bits: int) -> Any:
     digit_count = 1 << bits
     allocate, read, write = memory_of(group, types.uint16, group.threads * digit_count, "counters")
     rank_of, size_of, sync, origin_of = group.rank, group.size, group.sync, group.origin
-    add_up = exclusive_sum(group)
+    add_up, check = exclusive_sum(group), room_for(items)
 
     @jit(device=True)
     def rank_digits(digits, ranks):  # type: ignore[no-untyped-def]  # for kernels alone
+        check(digits)
+        check(ranks)
         counters = allocate()
         rank, size, origin = rank_of(), size_of(), origin_of(digit_count)
         for digit in range(digit_count):
@@ -82,10 +84,11 @@ def radix_sorting(
     rank_digits = ranking(group, items, DIGIT_BITS)
     move = scattering(group, kind, items, blocked)
     move_last = scattering(group, kind, items, striped if striped_at_end else blocked)
-    rank_of = group.rank
+    rank_of, check = group.rank, room_for(items)
 
     @jit(device=True)
     def sort(keys, elements, valid):  # type: ignore[no-untyped-def]
+        check(keys)
         words = keys.view(word)
         digits, ranks = local_array(items, types.int32), local_array(items, types.int32)
         first = rank_of() * items

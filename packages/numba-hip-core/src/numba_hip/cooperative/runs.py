@@ -9,7 +9,7 @@ from numba.core import types
 from numba_hip.cooperative.groups import Group
 from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.scans import exclusive_sum
-from numba_hip.cooperative.shared_values import items_of, memory_of
+from numba_hip.cooperative.shared_values import items_of, memory_of, room_for
 from numba_hip.decorators import jit
 
 
@@ -19,7 +19,9 @@ def decoding(group: Group, kind: types.Type, runs: int, items: int) -> Any:
     blocked, and returns how many items all runs have."""
     keep_values = memory_of(group, kind, group.threads * runs, "exchange")
     keep_ends = memory_of(group, types.int32, group.threads * runs, "offsets")
-    leaves_of, read_item, write_item = items_of(kind)
+    leaves_of, read_item, _ = items_of(kind, runs)
+    decoded_of, _, write_item = items_of(kind, items)
+    check = room_for(runs)
     rank_of, size_of, sync, origin_of = group.rank, group.size, group.sync, group.origin
     add_up = exclusive_sum(group)
     allocate, read, write = keep_values
@@ -27,8 +29,9 @@ def decoding(group: Group, kind: types.Type, runs: int, items: int) -> Any:
 
     @jit(device=True)
     def decode(values, lengths, decoded, start=0):  # type: ignore[no-untyped-def]  # for kernels alone
+        check(lengths)
         places, ends = allocate(), allocate_ends()
-        own, made = leaves_of(values), leaves_of(decoded)
+        own, made = leaves_of(values), decoded_of(decoded)
         rank, origin = rank_of(), origin_of(runs)
         found = types.int32(0)
         for k in range(runs):

@@ -55,10 +55,38 @@ def _joined(first: Any, second: Any) -> Any:
 
 
 @kept
-def items_of(kind: types.Type) -> SharedValues:
-    """The items of a thread: an array, for values that are tuples a tuple of arrays. What they are is given in place of
-    the memory: `SharedValues.allocate` makes leaves of it."""
+def items_of(kind: types.Type, count: int = 0) -> SharedValues:
+    """The items of a thread: an array, for values that are tuples a tuple of arrays, of *count* elements at least. What
+    they are is given in place of the memory: `SharedValues.allocate` makes leaves of it.
+
+    Kernels raise an `IndexError` for fewer; LLVM leaves nothing of that where the number of elements is a constant.
+    """
     places = tuple(range(len(values.leaf_kinds(kind))))
     is_tuple = isinstance(kind, types.BaseTuple)
     leaves: Any = jit(device=True)((lambda items: items) if is_tuple else (lambda items: (items,)))
+    for place in places if count else ():
+        leaves = _checked(leaves, place, room_for(count))
     return SharedValues(leaves, values.read_parts(places, kind), values.write_leaves(places, is_tuple=is_tuple))
+
+
+@kept
+def room_for(count: int) -> Any:
+    """A device function of an array, which raises an `IndexError` if that has fewer than *count* elements."""
+    message = f"a thread's array has less than {count} elements, the number of its items"
+
+    @jit(device=True)
+    def check(array):  # type: ignore[no-untyped-def]
+        if array.size < count:
+            raise IndexError(message)
+
+    return check
+
+
+def _checked(leaves_of: Any, place: int, check: Any) -> Any:
+    @jit(device=True)
+    def checked(items):  # type: ignore[no-untyped-def]
+        leaves = leaves_of(items)
+        check(leaves[place])
+        return leaves
+
+    return checked

@@ -34,7 +34,7 @@ def item_reduction(group: Group, kind: types.Type, items: int, combine: Any) -> 
     """A device function of (items, valid_items=None)."""
     reduce_values, rank_of, size_of = reduction(group, kind, combine), group.rank, group.size
     reduce_all = reduction(group, kind, combine, of_all=True)
-    leaves_of, read, _ = items_of(kind)
+    leaves_of, read, _ = items_of(kind, items)
 
     @jit(device=True)
     def reduce(given, valid_items=None):  # type: ignore[no-untyped-def]
@@ -86,7 +86,7 @@ def item_scan(group: Group, kind: types.Type, items: int, combine: Any, *, inclu
     """A device function of a thread's items, which it replaces by prefixes, and what comes before all; returns what all
     items come to."""
     scan_values, convert, rank_of = scan(group, kind, combine), values.converted_to(kind), group.rank
-    leaves_of, read, write = items_of(kind)
+    leaves_of, read, write = items_of(kind, items)
 
     @jit(device=True)
     def combined(own):  # type: ignore[no-untyped-def]

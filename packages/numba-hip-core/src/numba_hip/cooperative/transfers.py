@@ -21,12 +21,12 @@ def load_at(group: Group, kind: types.Type, items: int, place: Any) -> Any:
     """A device function of (source, items, first, valid, default): each item gets the element of *source* that is
     *first* behind the place *place*. From *valid* on, items keep what they have, or get the *default* if that is not
     None. Without *valid*, None, all are loaded."""
-    leaves_of, read, write = items_of(kind)
+    elements_of, (leaves_of, read, write) = items_of(kind).allocate, items_of(kind, items)
     rank_of, size_of = group.rank, group.size
 
     @jit(device=True)
     def load(source, given, first, valid, default):  # type: ignore[no-untyped-def]  # for kernels alone
-        elements, own = leaves_of(source), leaves_of(given)
+        elements, own = elements_of(source), leaves_of(given)
         rank, size = rank_of(), size_of()
         for k in range(items):
             i = first + place(rank, size, items, k)
@@ -41,12 +41,12 @@ def load_at(group: Group, kind: types.Type, items: int, place: Any) -> Any:
 @kept
 def store_at(group: Group, kind: types.Type, items: int, place: Any) -> Any:
     """A device function of (target, items, first, valid): the opposite of `load_at`'s."""
-    leaves_of, read, write = items_of(kind)
+    elements_of, (leaves_of, read, write) = items_of(kind).allocate, items_of(kind, items)
     rank_of, size_of = group.rank, group.size
 
     @jit(device=True)
     def store(target, given, first, valid):  # type: ignore[no-untyped-def]
-        elements, own = leaves_of(target), leaves_of(given)
+        elements, own = elements_of(target), leaves_of(given)
         rank, size = rank_of(), size_of()
         for k in range(items):
             i = first + place(rank, size, items, k)

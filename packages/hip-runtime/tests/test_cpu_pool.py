@@ -162,6 +162,47 @@ def test_a_launch_waits_for_the_block_of_a_helper() -> None:
     assert out == f"{[4] * 4}\n"
 
 
+@pytest.mark.parametrize(
+    ("mask", "which", "least", "starts"), [(31, 0, 2, "[0, 1]"), (63, 32, 64, None)], ids=["own ranges", "help"]
+)
+def test_two_threads_have_ranges_of_blocks_and_help_with_others(
+    mask: int, which: int, least: int, starts: str | None
+) -> None:
+    """Each thread has 32 of 64 blocks. Where the first ones of both ranges end once both have begun, no other block
+    begins before them. Where the first one of the helper ends once all blocks have begun, the launching thread runs the
+    rest of that range."""
+    out = run_script(
+        f'''
+        text = """
+        define void @wait(ptr %item, ptr %count, ptr %order, i32 %which, i32 %least) {{
+          %block = call i32 @spmd.block_idx.x(ptr %item)
+          %mine = atomicrmw add ptr %count, i32 1 monotonic
+          %place = getelementptr i32, ptr %order, i32 %block
+          store i32 %mine, ptr %place
+          %other = and i32 %block, {mask}
+          %waits = icmp eq i32 %other, %which
+          br i1 %waits, label %head, label %done
+        head:
+          %v = load atomic i32, ptr %count monotonic, align 4
+          %enough = icmp uge i32 %v, %least
+          br i1 %enough, label %done, label %head
+        done:
+          ret void
+        }}"""
+        parameters = [("count", "ptr"), ("order", "ptr"), ("which", "i32"), ("least", "i32")]
+        code = spmd_kernels.code(text, "wait", parameters)
+        count, order = np.zeros(1, np.int32), np.zeros(64, np.int32)
+        wait = device.load(code).function("wait")  # a program that never ran asks for help at once, for single blocks
+        wait.launch(64, 1, spmd_kernels.pack(wait.kernel, count.ctypes.data, order.ctypes.data, {which}, {least}))
+        print(sorted(order.tolist()) == list(range(64)), sorted(order[[0, 32]].tolist()))
+        ''',
+        threads=2,
+    )
+    assert out.startswith("True")
+    if starts is not None:
+        assert out == f"True {starts}\n"
+
+
 def test_fork_before_and_after_the_pool_started() -> None:
     out = run_script(
         """

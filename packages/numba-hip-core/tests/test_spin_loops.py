@@ -194,6 +194,22 @@ def test_an_exception_ends_those_that_wait(form):
 
 
 @hip.jit
+def fails_in_one_block_while_another_waits(flag, failing):
+    if hip.blockIdx.x == failing:
+        raise ValueError("no flag")
+    while hip.atomic.add(flag, 0, 0) == 0:
+        pass
+
+
+@pytest.mark.skipif(config.cpu_threads() < 2, reason="needs two threads of the processor, which run a block each")
+@pytest.mark.parametrize("failing", [0, 1])
+def test_an_exception_ends_the_blocks_that_wait(failing):
+    """The launching thread runs one of the two blocks, and a helper the other."""
+    with pytest.raises(ValueError, match="no flag"):
+        fresh(fails_in_one_block_while_another_waits)[2, 2](np.zeros(1, np.int32), failing)
+
+
+@hip.jit
 def largest(values, found):
     """A maximum of numbers by comparing and swapping, as there was before atomics on floats."""
     i = hip.grid(1)

@@ -15,20 +15,22 @@ MUTEX = ir.ArrayType(I64, 6)
 their ``bits/semaphore.h`` and ``bits/pthreadtypes-arch.h``."""
 
 FRAME = Struct(
-    next_block=I64,  # chunks are taken from it atomically
+    next_block=I64,  # the first of the blocks to run, which are counted along the axes of the program
     fault_taken=I32,  # set to 1 by the first thread that faults
     fault=ir.ArrayType(I32, 7),  # see FAULT_FIELDS
-    block_count=I64,
-    chunk=I64,
+    block_count=I64,  # the number behind the last one to run
     arguments=PTR,
     grid=ir.ArrayType(I32, 3),
     program=PTR,
     worker=PTR,
-    # the rest belongs to the pool and is only accessed under its lock
-    next_job=PTR,
-    tickets=I32,  # helpers that may still join
-    active=I32,  # helpers that have joined and not left; read without the lock as a hint
-    waiting=I32,  # whether the launching thread sleeps on ``done``
+    launch=PTR,  # the frame of the launch: each of its threads has one of its own, for a chunk of the blocks
+    chunk=I64,  # how many blocks a thread takes at a time
+    ranges=PTR,  # which are left, see `execution.block_ranges`
+    range_count=I64,
+    # the rest belongs to the pool
+    next_job=PTR,  # accessed under the pool's lock
+    tickets=I32,  # helpers that may still join; changed under the lock
+    active=I32,  # helpers that have joined and not left
     done=SEMAPHORE,
 )
 
@@ -47,14 +49,14 @@ CHUNKS_PER_THREAD = 8
 """Into how many chunks the blocks of a launch are divided for each thread: more balance better, fewer cost less."""
 
 CHUNKS_WITH_TABLES = 2
-"""The same for kernels whose workers keep tables: the launching thread runs a worker for each of its chunks."""
+"""The same for kernels whose workers keep tables: a worker runs one chunk."""
 
 UNKNOWN_COST = -1.0
 
 
 WORKER_TYPE = ir.FunctionType(I64, [PTR, PTR])
-"""Type of a worker: it takes the frame and the address of its `WORKER_RECORD`, runs blocks until none are left to take,
-and returns how many it ran."""
+"""Type of a worker: it takes the frame and the address of its `WORKER_RECORD`, runs the frame's blocks, of which there
+is at least one, and returns how many these are."""
 
 WORKER_RECORD = Struct(chunk=I64, memory=PTR, states=PTR)
 """What a worker records for whoever has to clean up after it if it does not return: the first block of its current

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import partial
 
 from llvmlite import ir
 
@@ -94,7 +93,6 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
 
     if item.tables is not None:
         item.tables.allocate(builder, place)
-    entry = builder.block
 
     @contextmanager
     def each_block(first: ir.Value, limit: ir.Value) -> Iterator[None]:
@@ -105,25 +103,18 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
                 item.layout.store(builder, counted_along_x, place, "block_number")
             yield
 
-    def run_blocks(first: ir.Value, limit: ir.Value) -> None:
-        start = builder.block
-        body(builder, place, arguments, Blocks(first, limit, each_block))
-        if item.totals is not None:
-            item.totals.write(builder, place, entry, start)
-
-    chunk_place = WORKER_RECORD.field(builder, notes, "chunk")
-
-    def note_chunk(first: ir.Value) -> None:
-        number = (
-            first if item.axes == ALONG_X else _count_along_x(builder, _split_number(item, builder, first, grid), grid)
-        )
-        store_atomic(builder, number, chunk_place)
-
-    start_tables = None if item.tables is None else partial(item.tables.write_start, builder, place, arguments)
-    ran = _loop_over_chunks(builder, frame, start_tables, note_chunk, run_blocks)
+    first, limit = (FRAME.load(builder, frame, name) for name in ("next_block", "block_count"))
+    number = first if item.axes == ALONG_X else _count_along_x(builder, _split_number(item, builder, first, grid), grid)
+    store_atomic(builder, number, WORKER_RECORD.field(builder, notes, "chunk"))
+    if item.tables is not None:
+        item.tables.write_start(builder, place, arguments, first)
+    start = builder.block
+    body(builder, place, arguments, Blocks(first, limit, each_block))
+    if item.totals is not None:
+        item.totals.write(builder, place, start)
     if item.tables is not None:
         item.tables.write_end(builder, place, arguments)
-    builder.ret(ran)
+    builder.ret(builder.sub(limit, first))
     _define_program(module, worker, item)
 
 
@@ -282,43 +273,6 @@ def _count_along_x(builder: ir.IRBuilder, indices: Iterable[tuple[int, ir.Value]
 
 def _widen(builder: ir.IRBuilder, index: ir.Value) -> ir.Value:
     return index if index.type == I64 else builder.zext(index, I64)
-
-
-def _loop_over_chunks(
-    builder: ir.IRBuilder,
-    frame: ir.Value,
-    begin_chunks: Callable[[ir.Value], None] | None,
-    note_chunk: Callable[[ir.Value], None],
-    run_blocks: Callable[[ir.Value, ir.Value], None],
-) -> ir.Value:
-    """Take chunks of blocks until none are left or a thread has faulted, and return the number of blocks that were run.
-    *begin_chunks*, if there is such, is done once the first block of all is known. *note_chunk* records the first block
-    of each chunk, for reports of faults in it."""
-    count = FRAME.load(builder, frame, "block_count")
-    chunk = FRAME.load(builder, frame, "chunk")
-    entry = builder.block
-    head, take, body, done = (builder.append_basic_block(f"chunk.{name}") for name in ("head", "take", "body", "done"))
-    builder.branch(head)
-    builder.position_at_end(head)
-    ran = builder.phi(I64, name="ran")
-    ran.add_incoming(I64(0), entry)
-    first = builder.atomic_rmw("add", FRAME.field(builder, frame, "next_block"), chunk, "monotonic")
-    builder.cbranch(builder.icmp_unsigned("<", first, count), take, done)
-    builder.position_at_end(take)
-    fault = builder.load_atomic(FRAME.field(builder, frame, "fault_taken"), "monotonic", align=4, typ=I32)
-    builder.cbranch(builder.icmp_unsigned("==", fault, I32(0)), body, done)
-    builder.position_at_end(body)
-    if begin_chunks is not None:
-        with builder.if_then(builder.icmp_unsigned("==", ran, I64(0))):
-            begin_chunks(first)
-    note_chunk(first)
-    limit = builder.add(first, chunk)
-    limit = builder.select(builder.icmp_unsigned("<", limit, count), limit, count)
-    run_blocks(first, limit)
-    ran.add_incoming(builder.add(ran, builder.sub(limit, first)), builder.block)
-    builder.branch(head)
-    builder.position_at_end(done)
-    return ran
 
 
 @contextmanager

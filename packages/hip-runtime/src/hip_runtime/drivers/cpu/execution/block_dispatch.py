@@ -1,4 +1,4 @@
-"""The native code that runs one launch: it divides the blocks into chunks, and calls helpers where they pay off.
+"""The native code that runs one launch: it chooses the size of chunks, and calls helpers where they pay off.
 
 It releases the GIL while blocks run. Between two chunks, once `POLL_NANOSECONDS` have passed, it takes the GIL to run
 Python's signal handlers. If one raises, as that of Ctrl-C does, the launch ends: blocks that have begun run to their
@@ -18,6 +18,12 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.launch_frame import FAULT_FIELDS, FRAME, PROGRAM
+from hip_runtime.drivers.cpu.execution.block_ranges import (
+    LAUNCHING_THREAD,
+    POLL_NANOSECONDS,
+    RangesBuilder,
+    divide_blocks,
+)
 from hip_runtime.drivers.cpu.execution.pool import PoolBuilder
 from hip_runtime.drivers.cpu.execution.python_entry import define_entry
 from hip_runtime.drivers.cpu.execution.python_signals import define_poll
@@ -32,9 +38,6 @@ SMALL_GRID_NANOSECONDS = 10_000
 
 FIRST_BLOCKS = 16
 """Blocks at most that are run before it is decided whether a launch goes on without help."""
-
-POLL_NANOSECONDS = 50_000_000
-"""Nanoseconds after which signal handlers are given a turn, and that a chunk should not take longer than."""
 
 FIRST_CHUNKS = 1 << 16
 """Into how many chunks the blocks of a launch are divided where the program never ran: its blocks may take any time,
@@ -62,11 +65,12 @@ def build_dispatch(machine: str) -> ir.Module:
     python = {name: ir.Function(module, kind, name) for name, kind in PYTHON_FUNCTIONS.items()}
     slots = ThreadSlotsBuilder(module, this_machine())
     traps = TrapHandlersBuilder(module, this_machine(), slots, define_poll(module, python))
-    pool = PoolBuilder(module, machine, slots, traps)
-    WatcherBuilder(module, slots)
     now = _define_now(module)
+    ranges = RangesBuilder(module, now, slots, traps)
+    pool = PoolBuilder(module, machine, slots, traps, ranges.run)
+    WatcherBuilder(module, slots)
     run_small_grid = _define_run_small_grid(module, now, slots)
-    run_with_helpers = _define_run_with_helpers(module, now, pool, _define_run_chunks(module, now, slots, traps))
+    run_with_helpers = _define_run_with_helpers(module, now, pool, ranges.run)
     dispatch = ir.Function(module, ir.FunctionType(PTR, [PTR, PTR, I32, I32, I32]), "spmd.dispatch")
     builder = ir.IRBuilder(dispatch.append_basic_block("entry"))
     program, arguments, *grid = dispatch.args
@@ -117,7 +121,7 @@ def _fill_frame(
     FRAME.store(builder, I64(0), frame, "next_block")
     FRAME.store(builder, I32(0), frame, "fault_taken")
     FRAME.store(builder, count, frame, "block_count")
-    FRAME.store(builder, count, frame, "chunk")
+    FRAME.store(builder, frame, frame, "launch")
     FRAME.store(builder, arguments, frame, "arguments")
     FRAME.store(builder, program, frame, "program")
     FRAME.store(builder, PROGRAM.load(builder, program, "worker"), frame, "worker")
@@ -126,7 +130,7 @@ def _fill_frame(
 
 def _define_now(module: ir.Module) -> ir.Function:
     """``i64 now()``: nanoseconds of a clock that only goes forward."""
-    clock = module.globals["clock_gettime"]
+    clock = ir.Function(module, ir.FunctionType(I32, [I32, PTR]), "clock_gettime")
     now = ir.Function(module, ir.FunctionType(I64, []), "spmd.now")
     now.linkage = "internal"
     builder = ir.IRBuilder(now.append_basic_block("entry"))
@@ -158,7 +162,6 @@ def _define_run_small_grid(module: ir.Module, now: ir.Function, slots: ThreadSlo
     first = _minimum(builder, builder.udiv(builder.add(count, I64(3)), I64(4)), I64(FIRST_BLOCKS))
     FRAME.store(builder, first, frame, "block_count")
     builder.call(slots.run, [frame, slot])
-    # Only this thread has seen the frame so far, and it took more blocks than there were.
     FRAME.store(builder, first, frame, "next_block")
     FRAME.store(builder, count, frame, "block_count")
     middle = builder.call(now, [])
@@ -172,84 +175,29 @@ def _define_run_small_grid(module: ir.Module, now: ir.Function, slots: ThreadSlo
     return function
 
 
-def _define_run_chunks(
-    module: ir.Module, now: ir.Function, slots: ThreadSlotsBuilder, traps: TrapHandlersBuilder
-) -> ir.Function:
-    """``i64 run_chunks(frame, own, slot)``: the launching thread's loop over chunks, with signal handlers in between;
-    returns how many blocks it ran. ``own`` is space for the frame of one chunk."""
-    function = ir.Function(module, ir.FunctionType(I64, [PTR] * 3), "spmd.run_chunks")
-    function.linkage = "internal"
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    frame, own, slot = function.args
-    ran, polled = (allocate(builder, I64, name) for name in ("ran", "polled"))
-    builder.store(I64(0), ran)
-    builder.store(builder.call(now, []), polled)
-    builder.store(builder.load(frame, typ=FRAME.type), own)
-    FRAME.store(builder, I32(0), own, "fault_taken")
-    count, chunk = (FRAME.load(builder, frame, name) for name in ("block_count", "chunk"))
-    head, go, look, done = (builder.append_basic_block(name) for name in ("head", "go", "look", "done"))
-    builder.branch(head)
-    builder.position_at_end(head)
-    first = builder.atomic_rmw("add", FRAME.field(builder, frame, "next_block"), chunk, "monotonic")
-    taken = builder.load_atomic(FRAME.field(builder, frame, "fault_taken"), "monotonic", align=4, typ=I32)
-    ended = builder.or_(builder.icmp_unsigned(">=", first, count), builder.icmp_unsigned("!=", taken, I32(0)))
-    builder.cbranch(ended, done, go)
-    builder.position_at_end(go)
-    FRAME.store(builder, first, own, "next_block")
-    FRAME.store(builder, _minimum(builder, builder.add(first, chunk), count), own, "block_count")
-    blocks = builder.call(slots.run, [own, slot])
-    builder.store(builder.add(builder.load(ran, typ=I64), blocks), ran)
-    with builder.if_then(builder.icmp_unsigned("!=", FRAME.load(builder, own, "fault_taken"), I32(0))):
-        _hand_over_fault(builder, own, frame)
-        builder.branch(done)
-    time = builder.call(now, [])
-    passed = builder.icmp_unsigned(">=", builder.sub(time, builder.load(polled, typ=I64)), I64(POLL_NANOSECONDS))
-    builder.cbranch(passed, look, head)
-    builder.position_at_end(look)
-    builder.store(time, polled)
-    goes_on = builder.icmp_unsigned("==", SLOT.load_atomic(builder, slot, "stop"), I32(GOES_ON))
-    with builder.if_else(goes_on) as (goes, ends):
-        with goes:
-            builder.call(traps.poll, [slot])
-        with ends:
-            traps.note_end(builder, frame)
-    builder.branch(head)
-    builder.position_at_end(done)
-    builder.ret(builder.load(ran, typ=I64))
-    return function
-
-
-def _hand_over_fault(builder: ir.IRBuilder, own: ir.Value, frame: ir.Value) -> None:
-    """Put the fault of the frame *own* into *frame*, unless there is one."""
-    taken = builder.atomic_rmw("xchg", FRAME.field(builder, frame, "fault_taken"), I32(1), "acq_rel")
-    with builder.if_then(builder.icmp_unsigned("==", taken, I32(0))):
-        for number in range(len(FAULT_FIELDS)):
-            FRAME.store(builder, FRAME.load(builder, own, "fault", number), frame, "fault", number)
-
-
 def _define_run_with_helpers(
-    module: ir.Module, now: ir.Function, pool: PoolBuilder, run_chunks: ir.Function
+    module: ir.Module, now: ir.Function, pool: PoolBuilder, run_ranges: ir.Function
 ) -> ir.Function:
     """``void run_with_helpers(program, frame, count, slot)``: run the rest of a grid with the pool's help."""
     function = ir.Function(module, ir.FunctionType(VOID, [PTR, PTR, I64, PTR]), "spmd.run_with_helpers")
     function.linkage = "internal"
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     program, frame, count, slot = function.args
-    own = allocate(builder, FRAME.type, "own")
     left = builder.sub(count, FRAME.load(builder, frame, "next_block"))
     helpers = builder.zext(pool.helpers(builder), I64)
     serial = builder.icmp_unsigned("!=", PROGRAM.load(builder, program, "serial"), I32(0))
     helpers = builder.select(serial, I64(0), helpers)
     chunk = _choose_chunk(builder, program, left, builder.add(helpers, I64(1)))
     FRAME.store(builder, chunk, frame, "chunk")
+    chunks = builder.udiv(builder.sub(builder.add(left, chunk), I64(1)), chunk)
     # One less than there are chunks: the calling thread takes one too.
-    others = builder.udiv(builder.sub(builder.add(left, chunk), I64(1)), chunk)
-    others = _minimum(builder, builder.sub(others, I64(1)), helpers)
+    others = _minimum(builder, builder.sub(chunks, I64(1)), helpers)
+    divide_blocks(builder, frame, builder.add(others, I64(1)), chunks)
     helped = builder.icmp_signed(">", others, I64(0))
     with builder.if_then(helped):
         builder.call(pool.join, [frame, builder.trunc(others, I32)])
     start = builder.call(now, [])
-    ran = builder.call(run_chunks, [frame, own, slot])
+    ran = builder.call(run_ranges, [frame, LAUNCHING_THREAD, slot])
     with builder.if_then(builder.icmp_unsigned("!=", ran, I64(0))):
         _store_cost(builder, program, builder.sub(builder.call(now, []), start), ran)
     with builder.if_then(helped):

@@ -6,8 +6,9 @@ and waits for the next. The launching thread runs blocks too; when there are non
 tickets, so that it only waits for helpers that have actually begun. Any number of threads can launch at once; a frame
 is never touched once its tickets are gone and no helper is active.
 
-An idle helper spins for a few microseconds, during which the next launch needs no system call, and then sleeps on a
-semaphore. A helper that is woken for a withdrawn frame finds an empty list and sleeps again.
+An idle helper spins for a few microseconds and then sleeps on a semaphore. Where helpers spin, a launch makes no system
+call, and none of its threads finds the lock taken by another: the helpers are told of the frame once the lock is free
+again, and count themselves out without it.
 """
 
 from __future__ import annotations
@@ -31,15 +32,38 @@ PATIENCE = 50_000_000
 
 _SECOND = 1_000_000_000
 _CLOCK_REALTIME = 0
-_POOL = Struct(lock=MUTEX, wake=SEMAPHORE, first_job=PTR, last_job=PTR, queued=I32, helpers=I32)
+_WAITING = 1 << 30
+"""In ``active`` of a frame: the launching thread sleeps until the last helper wakes it."""
+
+_POOL = Struct(
+    lock=MUTEX,
+    wake=SEMAPHORE,
+    first_job=PTR,
+    last_job=PTR,
+    queued=I32,  # tickets in the list
+    sleeping=I32,  # helpers that sleep and that nobody has yet woken
+    helpers=I32,
+    spinning=I32,  # idle helpers that look at the list once more before they sleep
+    joined=I32,  # changes when a frame was put into the list
+)
+"""All but the last two are only accessed under the lock, but for ``helpers``, which stays as it is."""
+
 _PAUSES = {"x86_64": ("llvm.x86.sse2.pause", []), "aarch64": ("llvm.aarch64.hint", [I32(1)])}
 
 
 class PoolBuilder:
     """Puts the pool into a module: its state, and functions to start, use and reset it."""
 
-    def __init__(self, module: ir.Module, machine: str, slots: ThreadSlotsBuilder, traps: TrapHandlersBuilder) -> None:
+    def __init__(
+        self,
+        module: ir.Module,
+        machine: str,
+        slots: ThreadSlotsBuilder,
+        traps: TrapHandlersBuilder,
+        run_ranges: ir.Function,
+    ) -> None:
         self.module = module
+        self._run_ranges = run_ranges
         self._slots = slots
         self._traps = traps
         self._pause = _PAUSES.get(machine)
@@ -58,9 +82,9 @@ class PoolBuilder:
                 ("sem_wait", I32, [PTR]),
                 ("sem_post", I32, [PTR]),
                 ("sem_timedwait", I32, [PTR, PTR]),
-                ("clock_gettime", I32, [I32, PTR]),
             )
         }
+        self._libc["clock_gettime"] = module.globals["clock_gettime"]
         self.join = self._define_join()
         self.leave = self._define_leave()
         self._define_start()
@@ -78,7 +102,6 @@ class PoolBuilder:
         frame, tickets = function.args
         FRAME.store(builder, tickets, frame, "tickets")
         FRAME.store(builder, I32(0), frame, "active")
-        FRAME.store(builder, I32(0), frame, "waiting")
         FRAME.store(builder, PTR(None), frame, "next_job")
         with self._locked(builder):
             first = _POOL.load(builder, self._state, "first_job")
@@ -89,8 +112,10 @@ class PoolBuilder:
                     last = _POOL.load(builder, self._state, "last_job")
                     FRAME.store(builder, frame, last, "next_job")
             _POOL.store(builder, frame, self._state, "last_job")
-            self._add_queued(builder, tickets)
-        self._wake(builder, tickets)
+            self._add(builder, "queued", tickets)
+            sleepers = self._claim_sleepers(builder)
+        builder.atomic_rmw("add", _POOL.field(builder, self._state, "joined"), I32(1), "release")
+        self._wake(builder, sleepers)
         builder.ret_void()
         return function
 
@@ -100,31 +125,24 @@ class PoolBuilder:
         abandon = self._define_abandon()
         function, builder = self._function("spmd.pool.leave", VOID, [PTR, PTR])
         frame, slot = function.args
-        active = FRAME.field(builder, frame, "active")
-        with self._locked(builder):
+        tickets = builder.load_atomic(FRAME.field(builder, frame, "tickets"), "acquire", 4, typ=I32)
+        left = builder.icmp_unsigned("!=", tickets, I32(0))
+        with builder.if_then(left), self._locked(builder):
             tickets = FRAME.load(builder, frame, "tickets")
             with builder.if_then(builder.icmp_unsigned("!=", tickets, I32(0))):
                 self._unlink(builder, frame)
-                self._add_queued(builder, builder.neg(tickets))
-                FRAME.store(builder, I32(0), frame, "tickets")
-            busy = builder.load(active, typ=I32)
-        with builder.if_then(builder.icmp_unsigned("!=", busy, I32(0))):
-            self._spin(builder, active, I32(0), "==")
+                self._add(builder, "queued", builder.neg(tickets))
+        done = self._spin(builder, FRAME.field(builder, frame, "active"), I32(0), "==")
+        with builder.if_then(builder.not_(done)):
             self._sleep_until_left(builder, frame, slot, abandon)
         builder.ret_void()
         return function
 
     def _sleep_until_left(self, builder: ir.IRBuilder, frame: ir.Value, slot: ir.Value, abandon: ir.Function) -> None:
-        """Taking the lock also waits for a helper that is no longer counted but still holds it."""
-        with self._locked(builder):
-            busy = builder.icmp_unsigned("!=", FRAME.load(builder, frame, "active"), I32(0))
-            with builder.if_then(busy):
-                FRAME.store(builder, I32(1), frame, "waiting")
-                builder.call(self._libc["sem_init"], [FRAME.field(builder, frame, "done"), I32(0), I32(0)])
-        with builder.if_then(busy):
+        builder.call(self._libc["sem_init"], [FRAME.field(builder, frame, "done"), I32(0), I32(0)])
+        active = builder.atomic_rmw("or", FRAME.field(builder, frame, "active"), I32(_WAITING), "acq_rel")
+        with builder.if_then(builder.icmp_unsigned("!=", active, I32(0))):
             self._wait_patiently(builder, frame, slot, abandon)
-            with self._locked(builder):
-                pass
 
     def _wait_patiently(self, builder: ir.IRBuilder, frame: ir.Value, slot: ir.Value, abandon: ir.Function) -> None:
         """Sleep until the helpers are done with *frame*, and run signal handlers in between. If the launch is to end,
@@ -213,9 +231,8 @@ class PoolBuilder:
         builder.store(I32(0), started)
         builder.call(self._libc["sem_init"], [_POOL.field(builder, self._state, "wake"), I32(0), I32(0)])
         with builder.if_then(builder.icmp_signed(">", wanted, I32(0))), loop(builder, wanted):
-            status = builder.call(
-                self._libc["pthread_create"], [identity, PTR(None), function_address(main), self._state]
-            )
+            number = builder.inttoptr(builder.add(builder.load(started, typ=I32), I32(1)), PTR)
+            status = builder.call(self._libc["pthread_create"], [identity, PTR(None), function_address(main), number])
             with builder.if_then(builder.icmp_unsigned("==", status, I32(0))):
                 builder.call(self._libc["pthread_detach"], [builder.load(identity, typ=I64)])
                 builder.store(builder.add(builder.load(started, typ=I32), I32(1)), started)
@@ -231,40 +248,64 @@ class PoolBuilder:
         builder.ret_void()
 
     def _define_helper(self) -> ir.Function:
-        """The endless loop of a helper."""
+        """``ptr spmd.helper(ptr number)``: the endless loop of a helper with that number, which is no address."""
         function, builder = self._function("spmd.helper", PTR, [PTR])
+        number = builder.ptrtoint(function.args[0], I32)
         slot = self._slots.own_or_new(builder, allocate(builder, SLOT.type, "substitute"))
-        again, work = (builder.append_basic_block(name) for name in ("again", "work"))
+        entry = builder.block
+        again, work, idle, sleep, spin = (
+            builder.append_basic_block(name) for name in ("again", "work", "idle", "sleep", "spin")
+        )
+        lock = _POOL.field(builder, self._state, "lock")
         builder.branch(again)
         builder.position_at_end(again)
-        self._spin(builder, _POOL.field(builder, self._state, "queued"), I32(0), "!=")
-        self._wait_for(builder, _POOL.field(builder, self._state, "wake"))
-        with self._locked(builder):
-            job = _POOL.load(builder, self._state, "first_job")
-            there = builder.icmp_unsigned("!=", job, PTR(None))
-            with builder.if_then(there):
-                self._take_ticket(builder, job)
-            left = _POOL.load(builder, self._state, "queued")
-        builder.cbranch(there, work, again)
+        tired = builder.phi(ir.IntType(1), name="tired")
+        tired.add_incoming(tired.type(0), entry)
+        builder.call(self._libc["pthread_mutex_lock"], [lock])
+        job = _POOL.load(builder, self._state, "first_job")
+        builder.cbranch(builder.icmp_unsigned("!=", job, PTR(None)), work, idle)
+
         builder.position_at_end(work)
-        self._wake(builder, left)
-        builder.call(self._slots.run, [job, slot])
-        with self._locked(builder):
-            active = builder.atomic_rmw("sub", FRAME.field(builder, job, "active"), I32(1), "release")
-            waiting = builder.icmp_unsigned("!=", FRAME.load(builder, job, "waiting"), I32(0))
-            last = builder.icmp_unsigned("==", active, I32(1))
-            with builder.if_then(builder.and_(waiting, last)):
-                builder.call(self._libc["sem_post"], [FRAME.field(builder, job, "done")])
+        self._take_ticket(builder, job)
+        sleepers = self._claim_sleepers(builder)
+        builder.call(self._libc["pthread_mutex_unlock"], [lock])
+        self._wake(builder, sleepers)
+        builder.call(self._run_ranges, [job, number, slot])
+        active = builder.atomic_rmw("sub", FRAME.field(builder, job, "active"), I32(1), "acq_rel")
+        with builder.if_then(builder.icmp_unsigned("==", active, I32(_WAITING + 1))):
+            builder.call(self._libc["sem_post"], [FRAME.field(builder, job, "done")])
+        tired.add_incoming(tired.type(0), builder.block)
+        builder.branch(again)
+
+        builder.position_at_end(idle)
+        joined = _POOL.load_atomic(builder, self._state, "joined")
+        builder.cbranch(tired, sleep, spin)
+        builder.position_at_end(sleep)
+        self._add(builder, "sleeping", I32(1))
+        builder.call(self._libc["pthread_mutex_unlock"], [lock])
+        self._wait_for(builder, _POOL.field(builder, self._state, "wake"))
+        tired.add_incoming(tired.type(0), builder.block)
+        builder.branch(again)
+
+        builder.position_at_end(spin)
+        spinning = _POOL.field(builder, self._state, "spinning")
+        builder.atomic_rmw("add", spinning, I32(1), "monotonic")
+        builder.call(self._libc["pthread_mutex_unlock"], [lock])
+        told = self._spin(builder, _POOL.field(builder, self._state, "joined"), joined, "!=")
+        # Before the list is looked at: whoever still counts on this helper has put a frame there.
+        builder.atomic_rmw("sub", spinning, I32(1), "monotonic")
+        tired.add_incoming(builder.not_(told), builder.block)
         builder.branch(again)
         return function
 
     def _take_ticket(self, builder: ir.IRBuilder, job: ir.Value) -> None:
+        """The helper is counted before the ticket is gone: without the lock the launching thread sees either."""
         builder.atomic_rmw("add", FRAME.field(builder, job, "active"), I32(1), "monotonic")
-        tickets = builder.sub(FRAME.load(builder, job, "tickets"), I32(1))
-        FRAME.store(builder, tickets, job, "tickets")
-        self._add_queued(builder, I32(-1))
-        with builder.if_then(builder.icmp_unsigned("==", tickets, I32(0))):
-            _POOL.store(builder, FRAME.load(builder, job, "next_job"), self._state, "first_job")
+        following = FRAME.load(builder, job, "next_job")
+        tickets = builder.atomic_rmw("sub", FRAME.field(builder, job, "tickets"), I32(1), "release")
+        self._add(builder, "queued", I32(-1))
+        with builder.if_then(builder.icmp_unsigned("==", tickets, I32(1))):
+            _POOL.store(builder, following, self._state, "first_job")
 
     # pieces
 
@@ -279,15 +320,26 @@ class PoolBuilder:
         yield
         builder.call(self._libc["pthread_mutex_unlock"], [lock])
 
-    def _wake(self, builder: ir.IRBuilder, tickets: ir.Value) -> None:
-        """Wake up to two helpers for *tickets* in the list; each of them wakes two more while there are tickets
-        left."""
+    def _claim_sleepers(self, builder: ir.IRBuilder) -> ir.Value:
+        """How many sleeping helpers the caller has to wake, two at most: for the tickets in the list that no spinning
+        helper will take. Each of those woken wakes two more while there are tickets left. The lock is held."""
+        spinning = _POOL.load_atomic(builder, self._state, "spinning")
+        count = builder.sub(_POOL.load(builder, self._state, "queued"), spinning)
+        for limit in (_POOL.load(builder, self._state, "sleeping"), I32(2)):
+            count = builder.select(builder.icmp_signed("<", count, limit), count, limit)
+        count = builder.select(builder.icmp_signed(">", count, I32(0)), count, I32(0))
+        self._add(builder, "sleeping", builder.neg(count))
+        return count
+
+    def _wake(self, builder: ir.IRBuilder, sleepers: ir.Value) -> None:
+        """Wake as many as `_claim_sleepers` said."""
         for number in range(2):
-            with builder.if_then(builder.icmp_signed(">", tickets, I32(number))):
+            with builder.if_then(builder.icmp_signed(">", sleepers, I32(number))):
                 builder.call(self._libc["sem_post"], [_POOL.field(builder, self._state, "wake")])
 
-    def _add_queued(self, builder: ir.IRBuilder, change: ir.Value) -> None:
-        builder.atomic_rmw("add", _POOL.field(builder, self._state, "queued"), change, "monotonic")
+    def _add(self, builder: ir.IRBuilder, name: str, change: ir.Value) -> None:
+        """Add to a number of the pool. The lock is held."""
+        _POOL.store(builder, builder.add(_POOL.load(builder, self._state, name), change), self._state, name)
 
     def _wait_for(self, builder: ir.IRBuilder, semaphore: ir.Value) -> None:
         """Sleep on *semaphore*; again if a signal handler ended the sleep."""
@@ -298,8 +350,8 @@ class PoolBuilder:
         builder.cbranch(builder.icmp_unsigned("==", status, I32(0)), after, again)
         builder.position_at_end(after)
 
-    def _spin(self, builder: ir.IRBuilder, place: ir.Value, value: ir.Value, condition: str) -> None:
-        """Until the word at *place* compares to *value* as wanted, but not for long."""
+    def _spin(self, builder: ir.IRBuilder, place: ir.Value, value: ir.Value, condition: str) -> ir.Value:
+        """Until the word at *place* compares to *value* as wanted, but not for long; returns whether it does."""
         before = builder.block
         head, rest, after = (builder.append_basic_block(f"spin.{name}") for name in ("head", "rest", "after"))
         builder.branch(head)
@@ -319,6 +371,7 @@ class PoolBuilder:
         turn.add_incoming(builder.add(turn, I32(1)), rest)
         builder.branch(head)
         builder.position_at_end(after)
+        return reached
 
 
 @contextmanager

@@ -42,7 +42,7 @@ RECORD = Struct(
 SLOT = Struct(
     record=PTR,  # of the innermost call of a worker, or null
     runs=I64,  # how many workers were entered and left: the same number means the same call
-    running=PTR,  # the frame that the worker was given, only to be compared, as it may be gone
+    running=PTR,  # the frame of the launch whose blocks the worker runs, only to be compared, as it may be gone
     thread_state=PTR,  # Python's thread state of a launching thread; null in helpers
     launch=PTR,  # the frame of the launch that the thread makes
     thread=I32,  # the system's number of the thread; 0 if the slot is free
@@ -279,7 +279,7 @@ class ThreadSlotsBuilder:
         RECORD.store(builder, I64(-1), record, "chunk")
         for name in ("memory", "states"):
             RECORD.store_atomic(builder, PTR(None), record, name)
-        SLOT.store(builder, frame, slot, "running")
+        SLOT.store(builder, FRAME.load(builder, frame, "launch"), slot, "running")
         self._count_run(builder, slot)
         status = builder.call(setjmp, [RECORD.field(builder, record, "place")])
         with builder.if_then(builder.icmp_unsigned("!=", status, I32(0)), likely=False):

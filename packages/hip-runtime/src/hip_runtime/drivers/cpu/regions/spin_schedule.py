@@ -60,7 +60,8 @@ def exit_after_fault(code: BlockWriter) -> None:
     """End the block if a thread of the launch has faulted, as others may spin on what it would have written."""
     builder = code.builder
     frame = code.item.layout.load(builder, code.place, "frame")
-    fault = builder.load_atomic(FRAME.field(builder, frame, "fault_taken"), "monotonic", align=4, typ=I32)
+    launch = FRAME.load(builder, frame, "launch")
+    fault = builder.or_(*(FRAME.load_atomic(builder, place, "fault_taken") for place in (frame, launch)))
     go = builder.append_basic_block("no.fault")
     builder.cbranch(builder.icmp_unsigned("==", fault, I32(0)), go, code.finish)
     builder.position_at_end(go)

@@ -51,19 +51,18 @@ class ChunkTotals:
             address = builder.select(active, address, builder.load(there, typ=PTR))
         builder.store(address, there)
 
-    def write(self, builder: ir.IRBuilder, place: ir.Value, entry: ir.Block, start: ir.Block) -> None:
-        """Write what is around the blocks of a chunk, once these are written: memory in the worker's *entry*, which the
-        work item *place* points to, no operands at *start*, and the operations at the builder's position."""
+    def write(self, builder: ir.IRBuilder, place: ir.Value, start: ir.Block) -> None:
+        """Write what is around the blocks of a chunk, once these are written: memory at *start*, which the work item
+        *place* points to and which has no operands yet, and the operations at the builder's position."""
         for number, update in enumerate(self._updates):
             lanes = self._lanes[number]
             if not lanes:
                 continue
-            with builder.goto_block(entry):
+            with builder.goto_block(start):
                 total = allocate(builder, ir.ArrayType(I8, _MOST_BYTES + 8), "total")
                 total.align = LINE
                 self._item.layout.store(builder, total, place, "totals", number)
-            kind = update.type if lanes == 1 else ir.VectorType(update.type, lanes)
-            with builder.goto_block(start):
+                kind = update.type if lanes == 1 else ir.VectorType(update.type, lanes)
                 identity = identity_of(update)
                 nothing = identity if lanes == 1 else ir.Constant(kind, [identity] * lanes)
                 builder.store(nothing, total, align=LINE)

@@ -51,7 +51,7 @@ class CollectsTotals(Protocol):
     ) -> None:  # fmt: skip
         """Combine *value* with the total of *update*."""
 
-    def write(self, builder: ir.IRBuilder, place: ir.Value, entry: ir.Block, start: ir.Block) -> None:
+    def write(self, builder: ir.IRBuilder, place: ir.Value, start: ir.Block) -> None:
         """Write what is around the blocks of a chunk."""
 
 

@@ -148,7 +148,7 @@ class Operands:
     def _on_device(self, source: Any, argument: str) -> DeviceArray:
         if is_device_array(source):
             return as_device_array(source)
-        if not isinstance(source, (np.ndarray, list, range)):
+        if not is_array(source):
             raise AlgorithmError(
                 f"{argument} is {type(source).__name__}; pass an array of the device or the host, or an iterator of "
                 "hip.algorithms"
@@ -369,6 +369,11 @@ def check_ascending(given: Any, argument: str, meaning: str) -> None:
             f"{argument} has {marks[place]} at place {place} and {marks[place + 1]} behind it; pass {meaning}, one "
             "after another"
         )
+
+
+def is_array(source: Any) -> bool:
+    """Whether *source* is an array rather than an iterator: any of its elements can be read."""
+    return is_device_array(source) or isinstance(source, (np.ndarray, list, range))
 
 
 def is_count(value: object) -> bool:

@@ -10,8 +10,18 @@ from numba.core import types
 
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
-from numba_hip.algorithms.operands import Operands, Operator, Reader, accumulator_type, add_initial, count_of
+from numba_hip.algorithms.marked_parts import Test, goes_by_parts, mark_parts
+from numba_hip.algorithms.operands import (
+    Operands,
+    Operator,
+    Reader,
+    accumulator_type,
+    add_initial,
+    count_of,
+    is_array,
+)
 from numba_hip.algorithms.result_counts import NUMBER, Found
+from numba_hip.algorithms.run_parts import reduce_marked
 from numba_hip.algorithms.selections import emit_into, emit_where
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
@@ -39,8 +49,9 @@ def unique(
     number = count_of(reader, None, "source")
     kind = operands.type_of(reader.read, "source")
     target = operands.output(out, "out", number, kind)
-    heads = _heads(reader.read, in_kernels(equal, "equal"))
-    count = emit_where(operands, number, heads, reader.read, operands.writer(target, kind), found)
+    heads = _begins(reader.read, in_kernels(equal, "equal"))
+    write, read_any = operands.writer(target, kind), is_array(source)
+    count = emit_where(operands, number, heads, reader.read, write, found, reads_all=read_any)
     return operands.finish(target, out, count)
 
 
@@ -60,10 +71,11 @@ def unique_by_key(
     number = _count_of_both(key_reader, reader)
     key_kind, kind = operands.type_of(key_reader.read, "keys"), operands.type_of(reader.read, "source")
     key_target, target = targets = operands.outputs(out, (number, number), (key_kind, kind))
-    heads = _heads(key_reader.read, in_kernels(equal, "equal"))
+    heads = _begins(key_reader.read, in_kernels(equal, "equal"))
     read = values.read_together((key_reader.read, reader.read))
     write = _write_pair(operands.writer(key_target, key_kind), operands.writer(target, kind))
-    count = emit_where(operands, number, heads, read, write, found)
+    read_any = is_array(keys) and is_array(source)
+    count = emit_where(operands, number, heads, read, write, found, reads_all=read_any)
     return operands.finish_both(targets, out, count)
 
 
@@ -89,12 +101,19 @@ def reduce_by_key(
     key_target, target = targets = operands.outputs(out, (number, number), (key_kind, kind))
     total = Found(operands, found)
     if number:
-        heads = _heads(key_reader.read, in_kernels(equal, "equal"))
-        emit = _emit_run_ends(
-            heads, key_reader.read, operands.writer(key_target, key_kind), operands.writer(target, kind),
-            _unpacked(kind), total.writer(), operands.add(number - 1),
-        )  # fmt: skip
-        _scan_runs(operands, number, heads, reader.read, in_kernels(op, "op"), kind, emit)
+        heads, function = _begins(key_reader.read, in_kernels(equal, "equal")), in_kernels(op, "op")
+        read = values.read_transformed(reader.read, values.converted_to(kind))
+        write_key, write = operands.writer(key_target, key_kind), operands.writer(target, kind)
+        if goes_by_parts(operands):
+            marks, combine = mark_parts(operands, number, heads), values.combining(function, kind)
+            read_key = values.read_transformed(key_reader.read, values.converted_to(key_kind))
+            reduce_marked(operands, marks, kind, read_key, read, combine, write_key, write, total.writer())
+        else:
+            last = operands.add(number - 1)
+            emit = _emit_run_ends(
+                heads.of_any, key_reader.read, write_key, write, _unpacked(kind), total.writer(), last
+            )  # fmt: skip
+            _scan_runs(operands, number, heads.of_any, read, function, kind, emit)
     return operands.finish_both(targets, out, total.number() if number else total.none())
 
 
@@ -115,11 +134,11 @@ def run_length_encode(
     target, lengths = targets = operands.outputs(out, (number, number), (kind, NUMBER))
     total = Found(operands, found)
     if number:
-        heads = _heads(reader.read, in_kernels(equal, "equal"))
+        heads = _begins(reader.read, in_kernels(equal, "equal"))
         starts = operands.add(operands.array(number, "int64"))
         read = values.read_together((reader.read, values.read_counter(operands.add(NUMBER_ZERO))))
         write = _write_pair(operands.writer(target, kind), values.write_leaves((starts,), is_tuple=False))
-        emit_into(operands, number, heads, read, write, total)
+        emit_into(operands, number, heads, read, write, total, reads_all=is_array(source))
         kernel = _length_kernel(starts, total.reader(), operands.writer(lengths, NUMBER))
         blocks = min(-(-number // THREADS), MOST_BLOCKS)
         kernel[blocks, THREADS, operands.launch_stream](number, *operands.leaves)
@@ -214,6 +233,13 @@ def _heads(read: Any, equal: Any) -> Any:
     """A function of (leaves, i): whether a run begins at i. The first is compared with itself: lanes that read under a
     condition would do so one by one."""
     return jit(device=True)(lambda leaves, i: not equal(read(leaves, i - (i > 0)), read(leaves, i)) or i == 0)
+
+
+@kept
+def _begins(read: Any, equal: Any) -> Test:
+    """Functions as `_heads` makes: for any place, and for all but the first."""
+    later = jit(device=True)(lambda leaves, i: not equal(read(leaves, i - 1), read(leaves, i)))
+    return Test(_heads(read, equal), later)
 
 
 @kept

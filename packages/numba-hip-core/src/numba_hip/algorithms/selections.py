@@ -8,7 +8,8 @@ from typing import Any
 
 from hip_runtime import DeviceArray
 from hip_runtime.array import StreamLike
-from numba_hip.algorithms.operands import Operands, Reader, count_of
+from numba_hip.algorithms.marked_parts import Test, goes_by_parts, mark_parts, write_marked
+from numba_hip.algorithms.operands import Operands, Reader, count_of, is_array
 from numba_hip.algorithms.result_counts import NUMBER, Found
 from numba_hip.algorithms.tiled_scan import BY_VOTES, scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
@@ -37,7 +38,8 @@ def select(
     reader, test, number = _tested(operands, source, predicate, flags)
     kind = operands.type_of(reader.read, "source")
     target = operands.output(out, "out", number, kind)
-    count = emit_where(operands, number, test, reader.read, operands.writer(target, kind), found)
+    write, read_any = operands.writer(target, kind), is_array(source)
+    count = emit_where(operands, number, Test(test, test), reader.read, write, found, reads_all=read_any)
     return operands.finish(target, out, count)
 
 
@@ -92,20 +94,29 @@ def _tested(
     return reader, flag_reader.read, number
 
 
-def emit_where(operands: Operands, count: int, test: Any, read: Any, write: Any, found: Any) -> int | None:
-    """Write what *read* returns wherever *test* is true, one behind the other. Returns how many there are, or None if
-    the caller has given *found* for that."""
+def emit_where(
+    operands: Operands, count: int, test: Test, read: Any, write: Any, found: Any, *, reads_all: bool
+) -> int | None:  # fmt: skip
+    """Write what *read* returns wherever *test* is true, one behind the other; *reads_all* if nothing can be wrong with
+    reading other values. Returns how many there are, or None if the caller has given *found* for that."""
     total = Found(operands, found)
     if not count:
         return total.none()
-    emit_into(operands, count, test, read, write, total)
+    emit_into(operands, count, test, read, write, total, reads_all=reads_all)
     return total.number()
 
 
-def emit_into(operands: Operands, count: int, test: Any, read: Any, write: Any, total: Found) -> None:
+def emit_into(
+    operands: Operands, count: int, test: Test, read: Any, write: Any, total: Found, *, reads_all: bool
+) -> None:  # fmt: skip
     """What `emit_where` does for at least one value; how many there are is stored in *total*."""
-    emit = _emit_chosen(test, read, write, total.writer(), operands.add(count - 1))
-    scan_tiles(operands, tiles_of(operands.device, count), _counted(test), operator.add, NUMBER, emit, lanes=BY_VOTES)
+    if goes_by_parts(operands):
+        marks = mark_parts(operands, count, test)
+        write_marked(operands, marks, read, write, total.writer(), reads_all=reads_all)
+        return
+    emit = _emit_chosen(test.of_any, read, write, total.writer(), operands.add(count - 1))
+    one = _counted(test.of_any)
+    scan_tiles(operands, tiles_of(operands.device, count), one, operator.add, NUMBER, emit, lanes=BY_VOTES)
 
 
 @kept

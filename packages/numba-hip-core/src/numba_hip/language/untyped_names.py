@@ -7,13 +7,14 @@ from typing import Any
 
 from numba_hip.language import atomic, bits, lane_operations, local, shared, sync, thread_index, warp
 
-__all__ = ["atomic_add", "ballot", "blockDim", "blockIdx", "grid", "gridsize", "lanemask_lt", "local_array", "popc",
-           "same_in_wave", "shared_array", "syncthreads", "syncwarp", "threadIdx"]  # fmt: skip
+__all__ = ["atomic_add", "ballot", "blockDim", "blockIdx", "ffs", "grid", "gridsize", "lanemask_lt", "local_array",
+           "popc", "same_in_wave", "shared_array", "syncthreads", "syncwarp", "threadIdx"]  # fmt: skip
 
 atomic_add: Any = atomic.add
 ballot: Any = warp.ballot
 blockDim: Any = thread_index.blockDim
 blockIdx: Any = thread_index.blockIdx
+ffs: Any = bits.ffs
 grid: Any = thread_index.grid
 gridsize: Any = thread_index.gridsize
 lanemask_lt: Any = warp.lanemask_lt

@@ -62,8 +62,8 @@ def splits(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     found: list[bool] = []
     split_rows = gangs.split_rows
 
-    def spy(*arguments: Any) -> Any:
-        made = split_rows(*arguments)
+    def spy(*arguments: Any, **named: Any) -> Any:
+        made = split_rows(*arguments, **named)
         found.append(made is not None)
         return made
 
@@ -96,6 +96,41 @@ def test_each_element_is_computed_once(
             function.launch(blocks, block, pack(function.kernel, out.address, x.address, *shape))
             np.testing.assert_array_equal(out.copy_to_host(), expect(shape, given), str(shape))
     assert splits == [True]
+
+
+@pytest.fixture
+def halves(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The widths of the gangs that run in two halves where they are not in one row."""
+    found: list[int] = []
+    join_halves = gangs.GangFunction.join_halves
+
+    def spy(half: gangs.GangFunction) -> Any:
+        made = join_halves(half)
+        found.extend([] if made is None else [made.width])
+        return made
+
+    monkeypatch.setattr(gangs.GangFunction, "join_halves", spy)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["i32", "i64"])
+@pytest.mark.parametrize(("block", "joined"), [(64, True), (96, True), (130, True), (256, True), (48, False)])
+def test_gangs_that_are_not_in_one_row_run_in_halves(
+    device: Device, halves: list[int], kind: str, block: int, joined: bool
+) -> None:
+    """Elements have four bytes, so the values of twice as many lanes still fit into registers."""
+    cut, n = ("", "%i") if kind == "i64" else ("%n = trunc i64 %i to i32", "%n")
+    text = NEIGHBOURS.replace("i64", "i32").format(kind=kind, sign="s", index=GLOBAL_X, cut=cut, n=n)
+    parameters = [(name, of.format(kind=kind)) for name, of in PARAMETERS]
+    with config.cpu_form.scope("vectors"):
+        function = device.load(code(text, "k", parameters)).function("k")
+        for shape in ((1, 1), (9, 3), (31, 17), (40, 33), (12, 63), (5, 64), (7, 65), (3, 254), (2, 1000)):
+            given = np.random.default_rng(3).integers(0, 99, (shape[0], shape[1] + 2), np.int32)
+            out, x = to_device(np.full(shape, 1000, np.int32)), to_device(given)
+            blocks = shape[0] * shape[1] // block + 2
+            function.launch(blocks, block, pack(function.kernel, out.address, x.address, *shape))
+            np.testing.assert_array_equal(out.copy_to_host(), expect(shape, given), str(shape))
+    assert bool(halves) is joined
 
 
 BOXES = f"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,7 @@ from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import gives_places
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir import remarks
+from hip_runtime.drivers.cpu.ir.clone import copy_blocks
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
 from hip_runtime.drivers.cpu.ir.model import Argument, Block, Constant, Function, Instruction
 from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
@@ -33,6 +35,7 @@ from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
 from hip_runtime.drivers.cpu.vectorize.coherent_divisions import CoherentDivisions
 from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
 from hip_runtime.drivers.cpu.vectorize.first_lanes import FirstLanesWidener, has_shuffles
+from hip_runtime.drivers.cpu.vectorize.gang_halves import may_have_halves, write_halves
 from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
 from hip_runtime.drivers.cpu.vectorize.row_parts import write_parts
@@ -203,10 +206,12 @@ def make_gang(make: Callable[[int], GangFunction], width: int, widens: bool) -> 
     """The gang function that *make* returns for *width* lanes or, if it *widens*, for twice as many if that is
     better."""
     made = make(width)
-    if not (widens and made.prefers_double_width()):
+    if not widens:
         return made
-    made.lay_out_again()
-    return make(2 * width)
+    if made.prefers_double_width():
+        made.lay_out_again()
+        return make(2 * width)
+    return made.join_halves() or made
 
 
 class GangFunction:
@@ -241,6 +246,7 @@ class GangFunction:
         self._kind = ir.FunctionType(VOID, [*kinds, I32, *([PTR, I1, I1] if may_suspend else [])])
         self._name = name
         self._split: RowSplit | None = None
+        self._half: GangFunction | None = None
         self._arrays = find_private_arrays(function, size_of)
         self._steps: dict[Instruction, ir.Type] = {}
         if self._arrays:
@@ -262,6 +268,31 @@ class GangFunction:
             or waits_for_results(shapes, self._size_of, self.width)
             or gives_places(shapes)
         )
+
+    def join_halves(self) -> GangFunction | None:
+        """The same function for gangs of twice the width, which this one runs in two halves where they are not in one
+        row; ``None`` if that is not better."""
+        if not (self._may_split and may_have_halves(self.shapes, self._item, self._size_of, self.width)):
+            return None
+        trial = self._copy(2 * self.width, "trial")
+        trial.version_coherent()
+        if trial._split is None:
+            return None
+        made = self._copy(2 * self.width, "")
+        made._half = self._copy(self.width, "half")
+        return made
+
+    def _copy(self, width: int, name: str) -> GangFunction:
+        """A function of gangs of *width* that has a graph of its own, as writing one changes that."""
+        copies = copy_blocks(self._graph.blocks)
+        graph = replace(self._graph, blocks=list(copies.blocks.values()))
+        demotable = frozenset(copies.values[value] for value in self._demotable if value in copies.values)
+        parameters = self._kind.args[: len(graph.arguments)]
+        return GangFunction(
+            graph, self._item, parameters, self._symbols, self._size_of, width, demotable,
+            f"{self._name}.{name}" if name else self._name, self._lockstep, self._exits_on_data, self._may_suspend,
+            self._kernel_arguments,
+        )  # fmt: skip
 
     def _fit_registers(self, allocas: Collection[Instruction]) -> bool:
         """Whether LLVM may make registers of *allocas* in gangs of twice the width."""
@@ -311,7 +342,10 @@ class GangFunction:
         under_mask = builder.append_basic_block("under.mask")
         builder.position_at_end(under_mask)
         divides = rows == 1 and has_full_gangs and self._may_split
-        if self.early_exits or has_partial_gang or divides or not has_full_gangs:
+        if self._half is not None:
+            self._write_halves(self._half, arguments, count)
+            builder.branch(done)
+        elif self.early_exits or has_partial_gang or divides or not has_full_gangs:
             mask = builder.load(mask_place, typ=self._lanes.no_lanes().type)
             self._write_masked(arguments, privates, mask, rows)
             builder.branch(done)
@@ -334,7 +368,7 @@ class GangFunction:
             goes_on = builder.append_basic_block("goes.on")
             builder.cbranch(self.suspension.pauses, done, goes_on)
             builder.position_at_end(goes_on)
-        if self._split is None:
+        if self._split is None or self._half is not None:
             builder.branch(under_mask)
         else:
             self._write_parts(self._split, [*arguments, count], mask_place, done, under_mask)
@@ -361,6 +395,10 @@ class GangFunction:
         wideners = [self._make_widener(self.shapes, arguments, privates)]
         wideners += [self._make_widener(self.shapes, self._for_row(arguments, row)) for row in range(1, rows)]
         CoarsenedFunction(wideners, done, self.early_exits, otherwise).write()
+
+    def _write_halves(self, half: GangFunction, arguments: list[ir.Value], count: ir.Value) -> None:
+        rest = self._entry.function.args[len(arguments) + 1 :]
+        write_halves(self._builder, self._item, half.build(), half.width, arguments, count, rest)
 
     def _suspend(self) -> None:
         """Suspend full gangs where that is better."""
@@ -390,8 +428,9 @@ class GangFunction:
             self._copy_demotable(coherent.copied)
             if coherent is divisions and divisions.guard is not None and self._may_split:
                 self._split = split_rows(
-                    self._graph, divisions.guard, self.width, self.early_exits, partial(self._shapes, {})
-                )
+                    self._graph, divisions.guard, self.width, self.early_exits, partial(self._shapes, {}),
+                    exits=self._half is not None,
+                )  # fmt: skip
                 self._copy_demotable({} if self._split is None else self._split.copied)
                 self.shapes = self._shapes(self.early_exits)
                 self._record("split_rows")

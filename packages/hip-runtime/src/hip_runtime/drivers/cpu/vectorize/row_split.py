@@ -58,13 +58,14 @@ class RowSplit:
 
 def split_rows(
     function: Function, guard: RowGuard, width: int, early_exits: dict[Block, Block],
-    analyse: Callable[[Function], VectorShapes],
+    analyse: Callable[[Function], VectorShapes], *, exits: bool = False,
 ) -> RowSplit | None:  # fmt: skip
     """The functions for parts of gangs of *width*; ``None`` if something happens before *guard*, if what a lane does
     depends on its place in the gang, or if lanes that are in one row gather or scatter, too, which takes as long for
     each part as for all of them. *analyse* finds the shapes of a part.
 
-    A gang that is to be split takes a new early exit then, which *early_exits* gets.
+    A gang that is to be split takes a new early exit then, which *early_exits* gets; if it *exits*, so does every gang
+    that is not in one row.
     """
     if any(value.opcode == "alloca" or value.callee in _PLACED for value in function.instructions()):
         return None
@@ -81,14 +82,14 @@ def split_rows(
     if _gathers(shapes) or not all(map(_knows_first, (shapes, analyse(split.measure)))):
         return None
     step = Block(f"{guard.block.name}.split")
-    step.instructions.append(
-        Instruction(VOID, "br", [holds], targets=[Block("rows", [Instruction(VOID, "ret", [])]), guard.apart])
-    )
-    function.blocks += [step, step.terminator.targets[0]]
+    rows, never = (Block(name, [Instruction(VOID, "ret", [])]) for name in ("rows", "never"))
+    apart = never if exits else guard.apart
+    step.instructions.append(Instruction(VOID, "br", [constant(I1, 1) if exits else holds], targets=[rows, apart]))
+    function.blocks += [step, rows, *([never] if exits else [])]
     guard.block.terminator.targets[1] = step
     for phi in guard.apart.phis:
         phi.targets = [step if source is guard.block else source for source in phi.targets]
-    early_exits[step] = guard.apart
+    early_exits[step] = apart
     return split
 
 

@@ -13,14 +13,27 @@ from numba_hip.algorithms import marked_parts, runs, selections
 
 Host = np.ndarray[Any, Any]
 PART, WORD = marked_parts.LEAST_IN_PART, marked_parts.WORD
-SIZES = [1, WORD - 1, WORD + 1, PART - 1, PART, PART + 1, 3 * PART, 5 * PART + 4 * WORD + 3]
+SIZES = [
+    1,
+    WORD - 1,
+    WORD + 1,
+    marked_parts.MOST_AT_ONCE,
+    marked_parts.MOST_AT_ONCE + 1,
+    PART - 1,
+    PART,
+    PART + 1,
+    3 * PART,
+    5 * PART + 4 * WORD + 3,
+]
 MAP = np.dtype([("slope", "u4"), ("shift", "u4")])
 
 pytestmark = pytest.mark.usefixtures("way")
 
 
-@pytest.fixture(params=["parts", "tiles"])
+@pytest.fixture(params=["as chosen", "parts", "tiles"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "parts":
+        monkeypatch.setattr(marked_parts, "MOST_AT_ONCE", 0)
     if request.param == "tiles":
         for module in (runs, selections):
             monkeypatch.setattr(module, "goes_by_parts", lambda operands: False)

@@ -26,6 +26,10 @@ FEW = 4
 """With so many marks in a word, finding them one by one takes less time than going through all elements."""
 
 
+MOST_AT_ONCE = 4096
+"""So few elements one thread goes through once, without marks: further launches would take longer than the work."""
+
+
 class Marks(NamedTuple):
     """*elements* in *parts* parts of *length*, and the places of the words of marks and of their number in each part
     among the leaves of a call."""
@@ -47,6 +51,16 @@ class Test(NamedTuple):
 def goes_by_parts(operands: Operands) -> bool:
     """Whether a thread goes through each part, rather than waves through tiles."""
     return operands.device.is_cpu
+
+
+def is_few(count: int) -> bool:
+    """Whether *count* elements are worth one thread alone."""
+    return count <= MOST_AT_ONCE
+
+
+def write_few(operands: Operands, count: int, test: Test, read: Any, write: Any, write_total: Any) -> None:
+    """Launch the writing of what *read* returns for few elements, where *test* is true, and of how many there are."""
+    few_kernel(test.of_any, read, write, write_total)[1, 1, operands.launch_stream](count, *operands.leaves)
 
 
 def mark_parts(operands: Operands, count: int, test: Test) -> Marks:
@@ -72,6 +86,22 @@ def write_marked(
 @jit(device=True)
 def _with_mark(bits, is_marked, k):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
     return types.uint32(bits | (types.uint32(1 if is_marked else 0) << types.uint32(k)))
+
+
+@kept
+def few_kernel(test: Any, read: Any, write: Any, write_total: Any) -> Any:
+    """A kernel of one thread that writes what is chosen of few elements."""
+
+    @jit
+    def write_chosen(count, *leaves):  # type: ignore[no-untyped-def]
+        to = types.int64(0)
+        for i in range(count):
+            if test(leaves, i):
+                write(leaves, to, read(leaves, i))
+                to += 1
+        write_total(leaves, 0, to)
+
+    return write_chosen
 
 
 @kept

@@ -77,6 +77,8 @@ class Operands:
 
     def add(self, leaf: Any) -> int:
         """Give *leaf*, an array of the device or a number, to the kernels; returns its place."""
+        if isinstance(leaf, DeviceArray):
+            describe(leaf)  # launches that know all of their arrays' types take less time
         self.leaves.append(leaf)
         return len(self.leaves) - 1
 

@@ -60,12 +60,15 @@ def reduce(
         _store_kernel(start, write)[1, 1, stream_or_default](*operands.leaves)
     else:
         tiles = tiles_of(operands.device, number)
-        read_total, write_total = operands.scratch(tiles.tiles, kind)
+        write_result = _write_from(start, combine, write)
         of_tiles = column_kernel if commutative else total_kernel
+        is_one = tiles.tiles == 1
+        read_total, write_total = (None, write_result) if is_one else operands.scratch(tiles.tiles, kind)
         first = of_tiles(read, combine, write_total, ahead=reads_ahead(operands.device))
         first[tiles.grid, tiles.block, stream_or_default](tiles.elements, tiles.length, tiles.tiles, *operands.leaves)
-        last = total_kernel(read_total, combine, _write_from(start, combine, write))
-        last[1, tiles.block, stream_or_default](tiles.tiles, tiles.tiles, 1, *operands.leaves)
+        if not is_one:
+            last = total_kernel(read_total, combine, write_result)
+            last[1, tiles.block, stream_or_default](tiles.tiles, tiles.tiles, 1, *operands.leaves)
     if out is None:
         return operands.number(target)
     operands.finish(target, out)

@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.core import types
 
-from numba_hip.algorithms.marked_parts import WORD, Marks, marks_before
+from numba_hip.algorithms.marked_parts import WORD, Marks, Test, marks_before
 from numba_hip.algorithms.operands import Operands
 from numba_hip.cooperative.operators import kept
 from numba_hip.decorators import jit
@@ -37,6 +37,39 @@ def reduce_marked(
     joining[1, 1, stream](marks.length, marks.parts, *leaves)
 
 
+def reduce_few(
+    operands: Operands, count: int, heads: Test, read_key: Any, read: Any, combine: Any, write_key: Any, write: Any,
+    write_total: Any,
+) -> None:  # fmt: skip
+    """Launch what `reduce_marked` does for few elements, of which *heads* tells where runs begin."""
+    kernel = few_kernel(heads.of_later, read_key, read, combine, write_key, write, write_total)
+    kernel[1, 1, operands.launch_stream](count, *operands.leaves)
+
+
+@kept
+def few_kernel(
+    is_head: Any, read_key: Any, read: Any, combine: Any, write_key: Any, write: Any, write_total: Any
+) -> Any:  # fmt: skip
+    """A kernel of one thread that writes the runs of few elements."""
+
+    @jit
+    def reduce_all(count, *leaves):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
+        run, value = types.int64(0), read(leaves, 0)
+        write_key(leaves, 0, read_key(leaves, 0))
+        for i in range(1, count):
+            if is_head(leaves, i):
+                write(leaves, run, value)
+                run += 1
+                write_key(leaves, run, read_key(leaves, i))
+                value = read(leaves, i)
+            else:
+                value = combine(value, read(leaves, i))
+        write(leaves, run, value)
+        write_total(leaves, 0, run + 1)
+
+    return reduce_all
+
+
 @kept
 def _read_row(read: Any, combine: Any, elements: int) -> Any:
     """A function of (leaves, i): so many elements from i on, a power of two, combined as a tree."""
@@ -57,7 +90,7 @@ def reduce_kernel(
     read_row = _read_row(read, combine, ROW)
 
     @jit(device=True)
-    def combine_word(leaves, first, value):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
+    def combine_word(leaves, first, value):  # type: ignore[no-untyped-def]
         for row in range(0, WORD, ROW):
             value = combine(value, read_row(leaves, first + row))
         return value

@@ -10,7 +10,7 @@ from numba.core import types
 
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
-from numba_hip.algorithms.marked_parts import Test, goes_by_parts, mark_parts
+from numba_hip.algorithms.marked_parts import Test, goes_by_parts, is_few, mark_parts
 from numba_hip.algorithms.operands import (
     Operands,
     Operator,
@@ -21,7 +21,7 @@ from numba_hip.algorithms.operands import (
     is_array,
 )
 from numba_hip.algorithms.result_counts import NUMBER, Found
-from numba_hip.algorithms.run_parts import reduce_marked
+from numba_hip.algorithms.run_parts import reduce_few, reduce_marked
 from numba_hip.algorithms.selections import emit_into, emit_where
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
@@ -105,9 +105,13 @@ def reduce_by_key(
         read = values.read_transformed(reader.read, values.converted_to(kind))
         write_key, write = operands.writer(key_target, key_kind), operands.writer(target, kind)
         if goes_by_parts(operands):
-            marks, combine = mark_parts(operands, number, heads), values.combining(function, kind)
-            read_key = values.read_transformed(key_reader.read, values.converted_to(key_kind))
-            reduce_marked(operands, marks, kind, read_key, read, combine, write_key, write, total.writer())
+            combine = values.combining(function, kind)
+            writers = write_key, write, total.writer()
+            if is_few(number):
+                reduce_few(operands, number, heads, key_reader.read, read, combine, *writers)
+            else:
+                marks = mark_parts(operands, number, heads)
+                reduce_marked(operands, marks, kind, key_reader.read, read, combine, *writers)
         else:
             last = operands.add(number - 1)
             emit = _emit_run_ends(

@@ -8,7 +8,7 @@ from typing import Any
 
 from hip_runtime import DeviceArray
 from hip_runtime.array import StreamLike
-from numba_hip.algorithms.marked_parts import Test, goes_by_parts, mark_parts, write_marked
+from numba_hip.algorithms.marked_parts import Test, goes_by_parts, is_few, mark_parts, write_few, write_marked
 from numba_hip.algorithms.operands import Operands, Reader, count_of, is_array
 from numba_hip.algorithms.result_counts import NUMBER, Found
 from numba_hip.algorithms.tiled_scan import BY_VOTES, scan_tiles
@@ -110,6 +110,9 @@ def emit_into(
     operands: Operands, count: int, test: Test, read: Any, write: Any, total: Found, *, reads_all: bool
 ) -> None:  # fmt: skip
     """What `emit_where` does for at least one value; how many there are is stored in *total*."""
+    if goes_by_parts(operands) and is_few(count):
+        write_few(operands, count, test, read, write, total.writer())
+        return
     if goes_by_parts(operands):
         marks = mark_parts(operands, count, test)
         write_marked(operands, marks, read, write, total.writer(), reads_all=reads_all)

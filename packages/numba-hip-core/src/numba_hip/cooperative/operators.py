@@ -121,7 +121,7 @@ def in_kernels(function: Callable[..., Any], argument: str, takes: int = 2) -> A
 
 def _check_parameters(function: Any, argument: str, takes: int) -> None:
     """Raise `AlgorithmError` for a *function* of Python that cannot be called with so many values."""
-    if not isinstance(function, FunctionType):
+    if not isinstance(function, FunctionType) or _takes_exactly(function, takes):
         return
     try:
         signature(function).bind(*range(takes))
@@ -130,6 +130,12 @@ def _check_parameters(function: Any, argument: str, takes: int) -> None:
         raise AlgorithmError(
             f"{argument} is {function.__name__}{signature(function)}, which is called with {given}: {error}"
         ) from None
+
+
+def _takes_exactly(function: FunctionType, takes: int) -> bool:
+    """Whether *function* has so many parameters and no others: `inspect.signature` takes longer than a launch."""
+    code = function.__code__
+    return code.co_argcount == takes and not code.co_kwonlyargcount and not hasattr(function, "__wrapped__")
 
 
 @lru_cache(KEPT)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numba.core import types
 from hip_devicelib.codeobject import CPU_TARGET
 from numba_hip._numba.typing import as_dtype, from_dtype
 from numba_hip.compilation.target_registry import compile_target
-from numba_hip.cooperative.operators import kept
+from numba_hip.cooperative.operators import KEPT, kept
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 
@@ -37,11 +38,20 @@ def returned_type(function: Any, *arguments: types.Type) -> types.Type:
 def dtypes_of(kind: types.Type, argument: str) -> list[np.dtype[Any]]:
     """The dtypes of the numbers that a value of *kind* consists of. Raises `AlgorithmError` for values that are neither
     numbers nor tuples of numbers; *argument* is where they come from."""
-    parts = list(kind) if isinstance(kind, types.BaseTuple) else [kind]
-    if not parts or not all(isinstance(part, (types.Number, types.Boolean, types.NPDatetime, types.NPTimedelta))
-                            for part in parts):  # fmt: skip
+    dtypes = _known_dtypes(kind)
+    if not dtypes:
         raise AlgorithmError(f"{argument} has values of type {kind}; algorithms take numbers and tuples of numbers")
-    return [as_dtype(types.unliteral(part)) for part in parts]
+    return list(dtypes)
+
+
+@lru_cache(KEPT)
+def _known_dtypes(kind: types.Type) -> tuple[np.dtype[Any], ...]:
+    """The dtypes of the numbers of a value of *kind*; none for values that are no numbers, nor tuples of some."""
+    parts = list(kind) if isinstance(kind, types.BaseTuple) else [kind]
+    numbers = (types.Number, types.Boolean, types.NPDatetime, types.NPTimedelta)
+    if not all(isinstance(part, numbers) for part in parts):
+        return ()
+    return tuple(as_dtype(types.unliteral(part)) for part in parts)
 
 
 def kind_of(dtype: Any, argument: str) -> types.Type:

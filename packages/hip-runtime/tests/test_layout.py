@@ -49,7 +49,11 @@ def offset_of(view: np.ndarray, base: np.ndarray) -> int:
 
 @given(SHAPES, st.sampled_from("CF"), st.sampled_from([1, 4, 24]))
 def test_dense(shape: tuple[int, ...], order: str, itemsize: int) -> None:
-    same(layout.dense(shape, itemsize, order), np.empty(shape, f"V{itemsize}", order=order))  # type: ignore[call-overload]
+    made = layout.dense(shape, itemsize, order)
+    same(made, np.empty(shape, f"V{itemsize}", order=order))  # type: ignore[call-overload]
+    found = Layout(made.shape, made.strides, itemsize)  # which knows nothing yet
+    for name in ("size", "extent", "is_c_contiguous", "is_f_contiguous", "nbytes"):
+        assert getattr(made, name) == getattr(found, name), name
 
 
 @given(arrays())

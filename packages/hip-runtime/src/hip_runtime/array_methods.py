@@ -47,7 +47,7 @@ class ArrayMethods:
         if not (array.size and (array.is_c_contiguous() or array.is_f_contiguous())):
             array.setitem(..., value, stream)
             return
-        flat = array.reshape(array.size, order="C" if array.is_c_contiguous() else "F")
+        flat = array if array.ndim == 1 else array.reshape(array.size, order="C" if array.is_c_contiguous() else "F")
         filled = _fill_start(flat, value, stream)
         while filled < array.size:  # doubles the filled part each time, on the device
             more = min(filled, array.size - filled)
@@ -85,7 +85,7 @@ def _fill_start(flat: DeviceArray, value: Any, stream: Stream | int | None) -> i
     flat._check_writable()
     count = min(max(STAGED_BYTES // flat.itemsize, 1), flat.size)
     target = flat if count == flat.size else flat[:count]
-    to_device(target, np.repeat(host_value(value, flat[:1]), count), flat._handle(stream))
+    to_device(target, np.repeat(host_value(value, flat if flat.size == 1 else flat[:1]), count), flat._handle(stream))
     return count
 
 

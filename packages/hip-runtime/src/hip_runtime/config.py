@@ -10,7 +10,7 @@ misspelt setting are reported when the devices are first used: by then all layer
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Generic, TypeVar
@@ -39,6 +39,10 @@ _LIKENESS = 0.6
 
 _variables: set[str] = set()
 
+_set_variables: Mapping[bytes, bytes] | None = getattr(os.environ, "_data", None)
+"""What `os.environ` looks in, if it has that: most settings are not set, and it takes an exception to say so, which is
+half of the time that memory for an array takes."""
+
 
 class Setting(Generic[T]):
     """A setting: the value of the environment variable *variable*, or *default* if that is not set.
@@ -52,6 +56,7 @@ class Setting(Generic[T]):
         self.__doc__ = documentation
         self._parse = parse
         self._default = default
+        self._name = os.fsencode(variable)
         self._preset: Callable[[], T] | None = None
         self._override: ContextVar[tuple[T] | None] = ContextVar(variable, default=None)
         _variables.add(variable)
@@ -60,10 +65,11 @@ class Setting(Generic[T]):
         override = self._override.get()
         if override is not None:
             return override[0]
-        text = os.environ.get(self.variable, "").strip()
-        if not text:
-            return self._default() if self._preset is None else self._preset()
-        return self._read(text)
+        if _set_variables is None or self._name in _set_variables:
+            text = os.environ.get(self.variable, "").strip()
+            if text:
+                return self._read(text)
+        return self._default() if self._preset is None else self._preset()
 
     def preset(self, value: T | None) -> None:
         """Set another default for all threads of the process; ``None`` restores the original one."""

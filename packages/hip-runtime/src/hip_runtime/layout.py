@@ -64,6 +64,15 @@ class Layout:
         reach = [(extent - 1) * stride for extent, stride in zip(self.shape, self.strides, strict=True)]
         return sum(step for step in reach if step < 0), sum(step for step in reach if step > 0) + self.itemsize
 
+    def _know_dense(self, order: str) -> None:
+        """Keep what is so of a contiguous layout in *order*, which would take longer to find out than to launch."""
+        known = self.__dict__
+        known["is_c_contiguous" if order == "C" else "is_f_contiguous"] = True
+        if len(self.shape) == 1:
+            known["is_c_contiguous"] = known["is_f_contiguous"] = True
+            known["size"] = self.shape[0]
+            known["extent"] = 0, self.shape[0] * self.itemsize
+
     @property
     def overlaps_itself(self) -> bool:
         """Whether two elements may share a byte: then nothing may be written through the layout."""
@@ -148,7 +157,9 @@ def dense(shape: Shape, itemsize: int, order: str = "C") -> Layout:
     for extent in reversed(shape) if order == "C" else shape:
         strides.append(stride)
         stride *= max(extent, 1)
-    return Layout(shape, tuple(reversed(strides)) if order == "C" else tuple(strides), itemsize)
+    made = Layout(shape, tuple(reversed(strides)) if order == "C" else tuple(strides), itemsize)
+    made._know_dense(order)
+    return made
 
 
 def dense_like(layout: Layout) -> Layout:

@@ -10,7 +10,7 @@ from numba.core import types
 
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.guided_bins import can_guide, guided_kernel, reaching
-from numba_hip.algorithms.operands import Operands, check_ascending, count_of, is_count
+from numba_hip.algorithms.operands import Operands, beginning, check_ascending, count_of, is_count
 from numba_hip.algorithms.tiles import ROWS_AHEAD
 from numba_hip.cooperative.operators import kept
 from numba_hip.decorators import jit
@@ -107,7 +107,7 @@ def counts_by_thread(operands: Operands, bins: int) -> bool:
 def _count_guided(operands: Operands, reader: Any, edges: Any, kind: Any, edge_kind: Any, bins: int, out: Any) -> Any:
     number = count_of(reader, None, "source")
     target = operands.output(out, "out", bins, types.int64)
-    target[:bins].fill(0, operands.stream)
+    beginning(target, bins).fill(0, operands.stream)
     if number:
         length = max(-(-number // MOST_PARTS_ON_CPU), LEAST_ON_CPU)
         kernel = guided_kernel(reader.read, edges.read, kind, edge_kind, bins, operands.add(target))
@@ -121,7 +121,7 @@ def _count(operands: Operands, reader: Any, find: Any, bins: int, out: Any) -> A
     if isinstance(kind, (types.BaseTuple, types.Complex)):
         raise AlgorithmError(f"source has values of type {kind}; bins are for real numbers")
     target = operands.output(out, "out", bins, types.int64)
-    target[:bins].fill(0, operands.stream)
+    beginning(target, bins).fill(0, operands.stream)
     if number and counts_by_thread(operands, bins):
         length = max(-(-number // MOST_PARTS_ON_CPU), LEAST_ON_CPU)
         kernel = _thread_kernel(reader.read, find, operands.add(target), bins)

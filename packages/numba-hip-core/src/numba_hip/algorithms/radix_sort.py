@@ -11,6 +11,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from numba.core import types
 
 from hip_runtime import DeviceArray
@@ -67,8 +68,8 @@ def sort_pairs(
     their order. With *sources*, arrays as large as *keys* and *others*, their elements are sorted, and they stay as
     they are. With *bits*, those from the first up to and without the second are looked at alone."""
     dtype, count = keys.dtype, keys.size
-    columns = [keys.view(word_dtype(dtype, argument)), *map(_as_words, others)]
-    given = columns if sources is None else [one.view(to.dtype) for one, to in zip(sources, columns, strict=True)]
+    columns = [_view(keys, word_dtype(dtype, argument)), *map(_as_words, others)]
+    given = columns if sources is None else [_view(one, to.dtype) for one, to in zip(sources, columns, strict=True)]
     width = dtype.itemsize * 8 if bits is None else bits[1] - bits[0]
     ordered = ordering(dtype, descending=descending, bits=bits)
     if count < 2:
@@ -103,7 +104,12 @@ def _copy_columns(operands: Operands, sources: Sequence[DeviceArray], targets: S
 def _as_words(column: DeviceArray) -> DeviceArray:
     """*column* as unsigned numbers, if there are some of its size: what elements mean makes no difference."""
     size = column.dtype.itemsize
-    return column.view(f"u{size}") if size in (1, 2, 4, 8) else column
+    return _view(column, np.dtype(f"u{size}")) if size in (1, 2, 4, 8) else column
+
+
+def _view(array: DeviceArray, dtype: np.dtype[Any]) -> DeviceArray:
+    """*array* with elements of *dtype*."""
+    return array if array.dtype == dtype else array.view(dtype)
 
 
 def uses_blocks(operands: Operands) -> bool:

@@ -12,7 +12,16 @@ from hip_runtime import DeviceArray, is_device_array
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
 from numba_hip.algorithms.merging import sort_by
-from numba_hip.algorithms.operands import Operands, Operator, Pair, check_ascending, count_of, is_count, share_memory
+from numba_hip.algorithms.operands import (
+    Operands,
+    Operator,
+    Pair,
+    beginning,
+    check_ascending,
+    count_of,
+    is_count,
+    share_memory,
+)
 from numba_hip.algorithms.radix_segments import MOST_IN_ONE, sort_segments
 from numba_hip.algorithms.radix_selection import LEAST_SHARE, select_places
 from numba_hip.algorithms.radix_sort import sort_pairs, uses_blocks
@@ -51,10 +60,11 @@ def sort(
     kind = operands.type_of(reader.read, "source")
     bits = _bits(kind, less, begin_bit, end_bit)
     target = operands.output(out, "out", number, kind, [source])
-    read = _read_at_once(operands, [(source, "source")], [target[:number]], less)
+    result = beginning(target, number)
+    read = _read_at_once(operands, [(source, "source")], [result], less)
     if read is None:
         _copy(operands, reader.read, number, operands.writer(target, kind))
-    _sort(operands, target[:number], [], kind, less, descending, "source", read, bits)
+    _sort(operands, result, [], kind, less, descending, "source", read, bits)
     return operands.finish(target, out)
 
 
@@ -78,7 +88,7 @@ def argsort(
     keys = operands.values(number, kind)
     _copy(operands, reader.read, number, operands.writer(keys, kind))
     _number(operands, number, places)
-    _sort(operands, keys, [places[:number]], kind, less, descending, "source", bits=bits)
+    _sort(operands, keys, [beginning(places, number)], kind, less, descending, "source", bits=bits)
     return operands.finish(places, out)
 
 
@@ -105,7 +115,7 @@ def sort_by_key(
     key_kind, kind = operands.type_of(key_reader.read, "keys"), operands.type_of(reader.read, "source")
     bits = _bits(key_kind, less, begin_bit, end_bit)
     key_target, target = targets = operands.outputs(out, (number, number), (key_kind, kind), ([keys], [source]))
-    results = [key_target[:number], target[:number]]
+    results = [beginning(key_target, number), beginning(target, number)]
     read = _read_at_once(operands, [(keys, "keys"), (source, "source")], results, less)
     if read is None:
         _copy(operands, key_reader.read, number, operands.writer(key_target, key_kind))
@@ -128,12 +138,12 @@ def segmented_sort(
     target = operands.output(out, "out", number, kind, [source])
     _copy(operands, reader.read, number, operands.writer(target, kind))
     if number and not uses_blocks(operands) and number <= (marks + 1) * MEAN_OF_THREADS and target.dtype.names is None:
-        sort_segments(operands, target[:number], bounds.read, marks, descending=descending, argument="source")
+        sort_segments(operands, beginning(target, number), bounds.read, marks, descending=descending, argument="source")
         return operands.finish(target, out)
     segments = operands.array(number, np.min_scalar_type(marks))  # the fewer bits, the fewer passes
     segment_of = _segment_of(bounds.read, operands.add(marks))
     _copy(operands, segment_of, number, operands.writer(segments, types.int64))
-    part = target[:number]
+    part = beginning(target, number)
     _sort(operands, part, [segments], kind, None, descending, "source")
     sort_pairs(operands, segments, [part], descending=False)
     return operands.finish(target, out)

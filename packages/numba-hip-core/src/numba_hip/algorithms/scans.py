@@ -74,9 +74,8 @@ def _emit(write: Any, combine: Any, start: Any, is_inclusive: bool) -> Any:
 
     @jit(device=True)
     def emit(leaves, i, before, through):  # type: ignore[no-untyped-def]  # for kernels alone
-        if i == 0:
-            write(leaves, i, start(leaves, i))
-        else:
-            write(leaves, i, combine(start(leaves, i), before))
+        first = start(leaves, i)
+        value = combine(first, before)  # also for i = 0, where another value is stored: lanes store together so
+        write(leaves, i, first if i == 0 else value)
 
     return emit

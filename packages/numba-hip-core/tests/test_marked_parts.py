@@ -68,6 +68,10 @@ def test_runs_where_parts_meet(size: int) -> None:
         same(names, keys[begins])
         same(firsts, x[begins])
         same(algorithms.unique(keys), keys[begins])
+        through = np.cumsum(x)
+        before = np.repeat((through - x)[begins], np.diff(begins, append=size))
+        same(algorithms.scan_by_key(keys, on_device), through - before)
+        same(algorithms.scan_by_key(keys, on_device, init=3, inclusive=False), through - before - x + 3)
 
 
 @pytest.mark.parametrize("size", [PART + 1, 2 * PART + 77])

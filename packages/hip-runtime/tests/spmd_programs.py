@@ -407,9 +407,12 @@ def uses_shared(program: list[Statement]) -> bool:
     )
 
 
-def write_kernel(program: list[Statement], threads: int, wave_size: int, along: str = "") -> CodeObject:
+def write_kernel(
+    program: list[Statement], threads: int, wave_size: int, along: str = "", checked: int | None = None
+) -> CodeObject:
     """The code object of a kernel ``k`` that runs *program* and writes the variables of each thread, which has a number
-    in its block or, in a grid *along* an axis, in the grid."""
+    in its block or, in a grid *along* an axis, in the grid. Threads whose number *checked* words behind the start of
+    the output is 0 return at once."""
     writer = Writer(threads)
     if uses_shared(program):  # threads read what others, which may have returned, never wrote
         base = writer.new(f"call ptr @spmd.shared.values.{4 * threads}.4(ptr %item)")
@@ -437,10 +440,13 @@ def write_kernel(program: list[Statement], threads: int, wave_size: int, along: 
             f"  %private = alloca [{PRIVATE} x i32]",
             f"  store [{PRIVATE} x i32] zeroinitializer, ptr %private",
             *(_prologue_along(along) if along else _prologue()),
+            *([] if checked is None else _check(checked)),
             *writer.lines,
             "  br label %end",
             "end:",
             *stores,
+            "  br label %leave",
+            "leave:",
             "  ret void",
             "}",
         ]
@@ -460,6 +466,15 @@ def _prologue() -> Iterator[str]:
         "  store i32 %n, ptr %c", "  store i32 %thread, ptr %d", "  %fx = sitofp i32 %thread to float",
         "  store float %fx, ptr %x", "  store float 1.0, ptr %y",
     )  # fmt: skip
+
+
+def _check(offset: int) -> Iterator[str]:
+    yield f"  %mark.at = add nuw nsw i32 %number, {offset}"
+    yield "  %mark.place = getelementptr i32, ptr %out, i32 %mark.at"
+    yield "  %mark = load i32, ptr %mark.place"
+    yield "  %marked = icmp ne i32 %mark, 0"
+    yield "  br i1 %marked, label %passed, label %leave"
+    yield "passed:"
 
 
 def _prologue_along(axis: str) -> Iterator[str]:
@@ -490,6 +505,18 @@ class WithoutWaves(Generator):
         while True:
             found = super().statement(depth, together)
             if found.kind not in WAVE_STATEMENTS:
+                return found
+
+
+class OfMarked(Generator):
+    """Makes programs for threads that have passed a check, each for itself, with many loops and no private arrays."""
+
+    def statement(self, depth: int, together: bool) -> Statement:
+        if depth < 2 and self.random.randint(0, 2) == 0:
+            return self._loop(depth, together)
+        while True:
+            found = super().statement(depth, together)
+            if found.kind not in WAVE_STATEMENTS | {"exchange", "count", "barrier", "keep", "fetch"}:
                 return found
 
 
@@ -676,15 +703,20 @@ class Block:
             self.set(target, self.values[target] + np.int32(turn), active & ~self.returned)
 
 
-def evaluate(program: list[Statement], blocks: int, shape: tuple[int, int, int], wave_size: int, n: int) -> Any:
-    """What the kernel of *program* writes: a row of 32-bit words for each thread of the grid."""
+def evaluate(
+    program: list[Statement], blocks: int, shape: tuple[int, int, int], wave_size: int, n: int, marked: Any = None
+) -> Any:
+    """What the kernel of *program* writes: a row of 32-bit words for each thread of the grid; zeros for those that are
+    not *marked*, if it says which are."""
     rows = []
     with np.errstate(all="ignore"):
         for number in range(blocks):
             block = Block(number, shape, wave_size, n)
-            block.run(program, np.ones(block.threads, bool))
+            first = number * block.threads
+            mask = np.ones(block.threads, bool) if marked is None else marked[first : first + block.threads]
+            block.run(program, mask)
             columns = [block.values[name].view(np.int32) for name in (*INTEGERS, *FLOATS)]
-            rows.append(np.stack(columns, axis=1))
+            rows.append(np.stack(columns, axis=1) * mask[:, None])
     return np.concatenate(rows)
 
 
@@ -709,6 +741,27 @@ def check_case(device: Device, seed: int, bounds: bool = False, sums: bool = Fal
     found = out.copy_to_host()[: rows * columns].reshape(rows, columns)
     expected = evaluate(program, BLOCKS, shape, wave_size, n)
     _compare(found, expected, f"seed {seed}: blocks of {shape}, waves of {wave_size}, n = {n}, {function.form}")
+
+
+def check_marked_case(device: Device, seed: int) -> None:
+    """Run the program of *seed* for threads that are marked in memory, a few or many of them, and compare it with
+    NumPy."""
+    choose = random.Random(seed)
+    shape, n, width = choose.choice(SHAPES), choose.randint(0, 3), choose.choice((None, None, 8, 16, 64))
+    threads = shape[0] * shape[1] * shape[2]
+    rows, columns = BLOCKS * threads, len(INTEGERS) + len(FLOATS)
+    marked = np.random.default_rng(seed).random(rows) < choose.choice((0.01, 0.05, 0.2, 0.5, 1))
+    offset = rows * (columns + 1)
+    words = np.zeros(offset + rows, np.int32)
+    words[offset:] = marked
+    program = OfMarked(seed).program()
+    out = to_device(words, device=device)
+    function = device.load(write_kernel(program, threads, 64, checked=offset)).function("k")
+    with config.cpu_form.scope(choose.choice(("auto", "vectors"))), config.cpu_width.scope(width):
+        function.launch(BLOCKS, shape, pack(function.kernel, out.address, n))
+    found = out.copy_to_host()[: rows * columns].reshape(rows, columns)
+    expected = evaluate(program, BLOCKS, shape, 64, n, marked)
+    _compare(found, expected, f"seed {seed}: blocks of {shape}, n = {n}, lanes = {width}, {function.form}")
 
 
 LENGTHS = ((7, 5), (12, 8), (17, 31), (16, 24), (32, 48), (64, 128), (100, 64), (96, 160), (65, 250), (192, 1024))
@@ -787,6 +840,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the first case; the next has the next")
     parser.add_argument("--bounds", action="store_true", help="with branches on where a thread is")
     parser.add_argument("--sums", action="store_true", help="with sums of waves that some lanes use")
+    parser.add_argument("--marked", action="store_true", help="for threads that memory says, which may be few")
     parser.add_argument("--joined", action="store_true", help="in blocks that gangs reach over")
     parser.add_argument("--lengths", action="store_true", help="in blocks of other lengths than code was made for")
     chosen = parser.parse_args()
@@ -797,6 +851,8 @@ def main() -> None:
             served += check_length_case(device, seed)
         elif chosen.joined:
             check_joined_case(device, seed)
+        elif chosen.marked:
+            check_marked_case(device, seed)
         else:
             check_case(device, seed, chosen.bounds, chosen.sums)
     print(f"{chosen.cases} programs gave what NumPy says")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from spmd_programs import check_case, check_joined_case
+from spmd_programs import check_case, check_joined_case, check_marked_case
 
 from hip_runtime import Device, config
 
@@ -50,3 +50,9 @@ def test_program_that_compares_where_threads_are(device: Device, seed: int) -> N
 @pytest.mark.parametrize("seed", range(12))
 def test_program_in_which_some_lanes_use_sums(device: Device, seed: int) -> None:
     check_case(device, seed, sums=True)
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("seed", range(12))
+def test_program_of_marked_threads(device: Device, seed: int) -> None:
+    check_marked_case(device, seed)

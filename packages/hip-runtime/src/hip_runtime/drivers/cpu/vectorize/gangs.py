@@ -34,6 +34,7 @@ from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_r
 from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
 from hip_runtime.drivers.cpu.vectorize.coherent_divisions import CoherentDivisions
 from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
+from hip_runtime.drivers.cpu.vectorize.few_lanes import DataCheck, FewLanes, each_lane, find_data_check
 from hip_runtime.drivers.cpu.vectorize.first_lanes import FirstLanesWidener, has_shuffles
 from hip_runtime.drivers.cpu.vectorize.gang_halves import may_have_halves, write_halves
 from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs
@@ -282,9 +283,13 @@ class GangFunction:
         made._half = self._copy(self.width, "half")
         return made
 
-    def _copy(self, width: int, name: str) -> GangFunction:
-        """A function of gangs of *width* that has a graph of its own, as writing one changes that."""
+    def _copy(self, width: int, name: str, passed: DataCheck | None = None) -> GangFunction:
+        """A function of gangs of *width* that has a graph of its own, as writing one changes that; of threads that have
+        *passed* a check, if it says which."""
         copies = copy_blocks(self._graph.blocks)
+        if passed is not None:
+            goes_on = Instruction(VOID, "br", [], targets=[copies.blocks[passed.target]])
+            copies.blocks[passed.block].instructions[-1] = goes_on
         graph = replace(self._graph, blocks=list(copies.blocks.values()))
         demotable = frozenset(copies.values[value] for value in self._demotable if value in copies.values)
         parameters = self._kind.args[: len(graph.arguments)]
@@ -385,12 +390,16 @@ class GangFunction:
     ) -> None:  # fmt: skip
         """Write the version for full gangs, all rows at once. It changes the graph, so it has to be written last."""
         if rows == 1:
+            lane = self._make_lane()
             self.version_coherent()
             self._suspend()
+            few = None if lane is None else self._find_few()
             is_wave = self.width == self._item.wave_size and has_shuffles(self._graph)
             kind = FirstLanesWidener if is_wave else Widener
             widener = self._make_widener(self.shapes, arguments, privates, self.suspension, kind)
-            PredicatedFunction(widener, None, done, self.early_exits, otherwise).write()
+            PredicatedFunction(widener, None, done, self.early_exits, otherwise, few).write()
+            if few is not None and lane is not None:
+                self._write_few(few, lane, arguments, done)
             return
         wideners = [self._make_widener(self.shapes, arguments, privates)]
         wideners += [self._make_widener(self.shapes, self._for_row(arguments, row)) for row in range(1, rows)]
@@ -399,6 +408,30 @@ class GangFunction:
     def _write_halves(self, half: GangFunction, arguments: list[ir.Value], count: ir.Value) -> None:
         rest = self._entry.function.args[len(arguments) + 1 :]
         write_halves(self._builder, self._item, half.build(), half.width, arguments, count, rest)
+
+    def _make_lane(self) -> GangFunction | None:
+        """The function for single threads that have passed a check of data, if there is one that few may pass."""
+        if self._lockstep or isinstance(self._item, NumberedWorkItem):
+            return None
+        check = find_data_check(self.shapes, self.early_exits, self.width)
+        return None if check is None else self._copy(1, "lane", check)
+
+    def _find_few(self) -> FewLanes | None:
+        check = find_data_check(self.shapes, self.early_exits, self.width)
+        if check is None or self.suspension is not None:
+            return None
+        start = self._builder.append_basic_block("few.lanes")
+        return FewLanes(check, start, allocate(self._entry, ir.IntType(self.width), "few.bits"))
+
+    def _write_few(self, few: FewLanes, lane: GangFunction, arguments: list[ir.Value], done: ir.Block) -> None:
+        builder = self._builder
+        rest = self._entry.function.args[len(arguments) + 1 :]
+        with remarks.muted():
+            function = lane.build()
+        builder.position_at_end(few.start)
+        bits = builder.load(few.bits, typ=ir.IntType(self.width))
+        with each_lane(builder, self._lanes, self._item, arguments[0], bits, done):
+            builder.call(function, [*arguments, I32(1), *rest])
 
     def _suspend(self) -> None:
         """Suspend full gangs where that is better."""

@@ -8,6 +8,7 @@ from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I32, allocate
+from hip_runtime.drivers.cpu.vectorize.few_lanes import FewLanes
 from hip_runtime.drivers.cpu.vectorize.linearize import LinearizedRegion, linearize
 from hip_runtime.drivers.cpu.vectorize.suspension import ROUNDS, Suspension
 from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_condition
@@ -19,12 +20,14 @@ class PredicatedFunction:
     """Writes one version, which ends at *done* when all lanes have returned.
 
     *early_exits* are branches that all lanes are assumed to take, with their target; if one is not taken by all,
-    control goes to *otherwise*. *mask* is that of the active lanes, ``None`` for all."""
+    control goes to *otherwise*. *mask* is that of the active lanes, ``None`` for all. *few* tells what runs the lanes
+    that pass a check where these are few."""
 
     def __init__(
         self, widener: Widener, mask: ir.Value | None, done: ir.Block, early_exits: dict[Block, Block],
-        otherwise: ir.Block | None,
+        otherwise: ir.Block | None, few: FewLanes | None = None,
     ) -> None:  # fmt: skip
+        self._few = few
         self.widener = widener
         self.builder = widener.builder
         self.shapes: VectorShapes = widener.shapes
@@ -263,6 +266,8 @@ class PredicatedFunction:
     def _diverge(self, block: Block, mask: ir.Value) -> None:
         """End a block that all lanes run in a divergent branch: continue with the first masked block."""
         edges = self._edges(block, mask)
+        if self._few is not None and self._few.check.block is block:
+            self._few.branch(self.builder, self.lanes, dict(edges)[self._few.check.target])
         self._write_edges(block, edges)
         target = next((target for target, _ in edges if target in self.shapes.masked), None)
         slot = self._blocks[edges[0][0]] if target is None else self._blocks[self.linearized[target].blocks[0]]

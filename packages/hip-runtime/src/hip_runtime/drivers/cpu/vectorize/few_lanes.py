@@ -1,0 +1,111 @@
+"""Where only few lanes of a gang pass a check of data, these run one after another, in scalar code.
+
+A kernel that expands a frontier, or works on the elements of a list that are marked, checks what it finds in memory and
+returns, or goes on to a loop over data of its own. In a gang such a loop takes as long for one lane as for all: as many
+iterations as the longest has, each with gathers. So what follows such a check is written twice: by lanes, and once more
+for a single thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from hip_devicelib import spmd
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction
+from hip_runtime.drivers.cpu.llvmir import I1, I32, I64
+from hip_runtime.drivers.cpu.vectorize.early_exit import find_early_exit
+from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
+
+_MOST_INSTRUCTIONS = 200
+"""The most instructions of a kernel that is written once more for single threads."""
+
+_LARGEST_PART = 4
+"""At most one in so many lanes of a gang are few."""
+
+_GATHERED = 2
+"""Cycles that a gather takes for a lane, roughly: about as long as two instructions of a single thread."""
+
+_PLACED = spmd.WAVE_WIDE | {spmd.LANE}
+
+
+@dataclass(frozen=True)
+class DataCheck:
+    """The branch at the end of *block*: lanes that do not go on to *target* return. Up to *few* of them take less time
+    one after another than the gang does."""
+
+    block: Block
+    target: Block
+    few: int
+
+
+@dataclass(frozen=True)
+class FewLanes:
+    """What runs the lanes that pass *check*, where they are few: the code that begins with *start*, with the bits of
+    these lanes in *bits*."""
+
+    check: DataCheck
+    start: ir.Block
+    bits: ir.Value
+
+    def branch(self, builder: ir.IRBuilder, lanes: VectorBuilder, passed: ir.Value) -> None:
+        """Leave the code for all lanes if few have *passed*, a mask."""
+        kind = ir.IntType(lanes.width)
+        bits = builder.bitcast(passed, kind)
+        count = lanes.call(f"llvm.ctpop.i{lanes.width}", kind, [bits])
+        few, many = builder.append_basic_block("few"), builder.append_basic_block("many")
+        builder.cbranch(builder.icmp_unsigned("<=", count, kind(self.check.few)), few, many)
+        builder.position_at_end(few)
+        builder.store(bits, self.bits)
+        builder.branch(self.start)
+        builder.position_at_end(many)
+
+
+def find_data_check(shapes: VectorShapes, early_exits: dict[Block, Block], width: int) -> DataCheck | None:
+    """A check of data before which nothing happens, and behind which lanes gather in a loop or leave it one after
+    another; ``None`` if there is no such, or if threads behind it depend on others of their wave."""
+    found = find_early_exit(shapes, early_exits, on_data=True)
+    values = [value for block in shapes.order.blocks for value in block.instructions]
+    if found is None or width < 2 * _LARGEST_PART or len(values) > _MOST_INSTRUCTIONS:
+        return None
+    if any(value.opcode == "alloca" or value.callee in _PLACED for value in values):
+        return None
+    repeated = [value for value in values if shapes.order.loops[shapes.homes[value]]]
+    gathers = sum(_gathers(value, shapes) for value in repeated)
+    if not gathers and not any(value.is_terminator and shapes.homes[value] in shapes.divergent for value in repeated):
+        return None
+    # An iteration takes what it takes for one thread, and gathers as much for each lane.
+    few = 1 + gathers * width * _GATHERED // len(repeated)
+    return DataCheck(*found, min(few, width // _LARGEST_PART))
+
+
+def _gathers(value: Instruction, shapes: VectorShapes) -> bool:
+    return value.opcode == "load" and shapes.of(value.operands[-1], shapes.homes[value]) is VARYING
+
+
+@contextmanager
+def each_lane(builder: ir.IRBuilder, lanes: VectorBuilder, item: WorkItem, place: ir.Value, bits: ir.Value,
+              done: ir.Block) -> Iterator[ir.Value]:  # fmt: skip
+    """A loop over the lanes of *bits*, each of which the work item *place* holds in its turn; it goes to *done*. Yields
+    how far the lane is from the gang's first."""
+    kind = bits.type
+    first = item.layout.load(builder, place, "thread", item.axes[0])
+    before = builder.block
+    head, body = builder.append_basic_block("lane"), builder.append_basic_block("lane.run")
+    builder.branch(head)
+    builder.position_at_end(head)
+    rest = builder.phi(kind, "rest")
+    rest.add_incoming(bits, before)
+    builder.cbranch(builder.icmp_unsigned("!=", rest, kind(0)), body, done)
+    builder.position_at_end(body)
+    lane = lanes.call(f"llvm.cttz.i{kind.width}", kind, [rest, I1(1)])
+    lane = lane if kind == I32 else builder.trunc(lane, I32) if kind == I64 else builder.zext(lane, I32)
+    item.store_lane(builder, place, builder.add(first, lane, flags=("nuw", "nsw")))
+    yield lane
+    rest.add_incoming(builder.and_(rest, builder.sub(rest, kind(1))), builder.block)
+    builder.branch(head)

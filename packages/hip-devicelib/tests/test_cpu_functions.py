@@ -112,7 +112,8 @@ def old_and_new(name, old, operand):
 ATOMICS = [f for f in BY_ADDRESS if "tomic" in f.name and "CAS" not in f.name]
 EXCHANGES = [f for f in BY_ADDRESS if "CAS" in f.name]
 LOADS = [f for f in BY_ADDRESS if f.name.startswith("__ld")]
-RESULTS = [f for f in BY_ADDRESS if f not in [*ATOMICS, *EXCHANGES, *LOADS]]
+LENGTHS = [f for f in BY_ADDRESS if f.name.removesuffix("f") in ("norm", "rnorm")]
+RESULTS = [f for f in BY_ADDRESS if f not in [*ATOMICS, *EXCHANGES, *LOADS, *LENGTHS]]
 
 
 def names(function):
@@ -155,6 +156,21 @@ def test_compare_and_exchange(loops, function):
 def test_loads(loops, function):
     (values,) = samples([function.result])
     np.testing.assert_array_equal(loops.call(function, values), values)
+
+
+@pytest.mark.parametrize("function", LENGTHS, ids=names)
+def test_lengths_of_arrays(loops, function):
+    """Each call has the address of another element, and takes as many from there as the first argument says."""
+    dtype = numpy_type(function.result)
+    values = np.concatenate([np.random.default_rng(1).normal(size=60), [0, 0, 0, -3]]).astype(dtype)
+    values[:9] *= np.finfo(dtype).max / 8
+    counts = np.append(np.arange(59) % 5, [2, 1]).astype(np.int32)
+    got = loops.call(function, counts, values[: len(counts)])
+    wide = values.astype(np.longdouble)
+    expected = np.array([np.sqrt((wide[i : i + n] ** 2).sum()) for i, n in enumerate(counts)])
+    with np.errstate(divide="ignore", over="ignore"):
+        expected = 1 / expected.astype(dtype).astype(np.longdouble) if function.name.startswith("r") else expected
+    assert not wrong(got, expected, 3).any()
 
 
 @pytest.mark.parametrize("function", RESULTS, ids=names)

@@ -678,3 +678,25 @@ def test_the_radix_sort_of_gpus_runs_on_the_cpu_device_too(monkeypatch):
         keys, places = algorithms.sort_by_key(x, np.arange(3001))
         np.testing.assert_array_equal(places, np.argsort(x, kind="stable"))
         np.testing.assert_array_equal(keys, np.sort(x))
+
+
+@pytest.mark.parametrize("call", ["reduce", "inclusive_scan", "exclusive_scan", "segmented_reduce", "reduce_by_key"])
+@pytest.mark.parametrize(("op", "given"), [(lambda a, b: "x", "unicode_type"), (lambda a, b: (a, b), "int32 x 2")])
+def test_an_operator_that_gives_no_such_value_is_named(call, op, given):
+    x = hip.to_device(np.arange(10, dtype=np.int32))
+    algorithms = hip.algorithms
+    calls = {
+        "reduce": lambda: algorithms.reduce(x, op),
+        "inclusive_scan": lambda: algorithms.inclusive_scan(x, op),
+        "exclusive_scan": lambda: algorithms.exclusive_scan(x, op, 0),
+        "segmented_reduce": lambda: algorithms.segmented_reduce(x, np.array([0, 4, 10]), op=op),
+        "reduce_by_key": lambda: algorithms.reduce_by_key(x, x, op),
+    }
+    with pytest.raises(AlgorithmError, match=f"op gives .*{given}.* for two values of type int"):
+        calls[call]()
+
+
+def test_topk_of_fewer_gives_all():
+    values, places = hip.algorithms.topk(np.array([3, 1, 2], np.int32), 20)
+    np.testing.assert_array_equal(np.asarray(values), [3, 2, 1])
+    np.testing.assert_array_equal(np.asarray(places), [0, 2, 1])

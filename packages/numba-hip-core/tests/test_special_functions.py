@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import numba_hip as hip
 
@@ -38,3 +39,21 @@ def erf_of(x, out):
     i = hip.grid(1)
     if i < x.size:
         out[i] = hip.erf(x[i])
+
+
+@pytest.mark.cpu_device("an AMD GPU runs HIP's own")
+@pytest.mark.parametrize("values", [[], [-5.0], [1, 2, 2], [3e20, 4e20], [0, 0], [np.inf, np.nan], range(1000)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_lengths_of_arrays(values, dtype):
+    norm, rnorm = (hip.normf, hip.rnormf) if dtype == np.float32 else (hip.norm, hip.rnorm)
+
+    @hip.jit
+    def measure(a, out):
+        out[0] = norm(a.size, a)
+        out[1] = rnorm(a.size, a)
+
+    a, out = np.array(values, dtype), np.zeros(2, dtype)
+    measure[1, 1](a, out)
+    length = np.inf if np.isinf(a).any() else np.sqrt((a.astype(np.float64) ** 2).sum())
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(out, [length, 1 / length], rtol=4 * np.finfo(dtype).eps)

@@ -140,3 +140,16 @@ def test_what_is_no_texture():
         texture.sample(np.zeros((2, 2), complex), 0, 0)
     with pytest.raises(TextureError, match="normalized is 1; it has to be True or False"):
         texture.sample(np.zeros((2, 2)), 0, 0, normalized=1)
+
+
+@pytest.mark.parametrize("address", ["clamp", "wrap", "mirror", "border"])
+@pytest.mark.parametrize("shape", [(0, 0), (0, 4), (4, 0)])
+@pytest.mark.parametrize("interpolate", [False, True])
+def test_an_empty_image_is_zero_everywhere(address, shape, interpolate):
+    @hip.jit
+    def look(image, out):
+        out[0] = hip.texture.sample(image, 1.5, -2.5, interpolate, address)
+
+    out = np.ones(1, np.float32)
+    look[1, 1](np.zeros(shape, np.float32), out)
+    assert out[0] == 0 == hip.texture.sample(np.zeros(shape, np.float32), 1.5, -2.5, interpolate, address)

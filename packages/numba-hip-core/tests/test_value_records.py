@@ -100,6 +100,10 @@ def test_an_object_that_contains_itself_is_refused():
     job.scale = job
     with pytest.raises(KernelArgumentError, match="argument 'job' is a Job that contains itself"):
         work[1, 1](job, np.zeros(1))
+    inner: list = []
+    inner.append(inner)
+    with pytest.raises(KernelArgumentError, match="argument 'job' is a tuple of objects that contain themselves"):
+        work[1, 1]((1, inner), np.zeros(1))
 
 
 def test_fields_are_read_only():

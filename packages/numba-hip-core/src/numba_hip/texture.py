@@ -32,7 +32,7 @@ def sample(
     elements around it, weighted by their distances (float64 for an image of float64 or wide integers, else float32).
     *address* says what is outside: ``"clamp"`` the nearest element of the edge, ``"wrap"`` the image again,
     ``"mirror"`` the image reversed, ``"border"`` zeros. *normalized* coordinates go from 0 to 1 over the image. In
-    kernels the last three are written as constants.
+    kernels the last three are written as constants. An image without elements is 0 everywhere.
     """
     if getattr(image, "ndim", None) != 2 or np.dtype(image.dtype).kind not in "iuf":
         raise TextureError(f"image has to be a two-dimensional array of numbers, not {_describe(image)}")
@@ -101,6 +101,8 @@ def _reader(address: str) -> Callable[..., Any]:
 
     @register_jitable
     def read(image: Any, row: Any, column: Any) -> Any:
+        if image.size == 0:
+            return image.dtype.type(0)
         return image[place(row, image.shape[0]), place(column, image.shape[1])]
 
     return cast(Callable[..., Any], read)

@@ -153,7 +153,7 @@ def topk(
     source: Any, k: int, *, largest: bool = True, out: tuple[Any, Any] | None = None, stream: StreamLike = None
 ) -> tuple[Any, Any]:
     """The *k* largest numbers of *source* (or smallest), in their order, and their places (int64), in the two arrays of
-    *out* if given; of equal ones, those that come first. NaN counts as the largest."""
+    *out* if given; of equal ones, those that come first. All of them if there are fewer. NaN counts as the largest."""
     if not is_count(k):
         raise AlgorithmError(f"k is {k!r}; pass how many values are wanted")
     operands = Operands(stream)

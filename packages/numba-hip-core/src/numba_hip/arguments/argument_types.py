@@ -226,6 +226,11 @@ def type_of(value: Any, name: str) -> types.Type:
     know_ml_dtypes()
     try:
         found = typeof(value)
+    except RecursionError:
+        raise KernelArgumentError(
+            f"argument {name!r} is a {type(value).__name__} of objects that contain themselves, or of too many in one "
+            "another: kernels take numbers, arrays and tuples of them"
+        ) from None
     except (ValueError, TypeError):
         _check_fields(value, name)
         if isinstance(value, int):

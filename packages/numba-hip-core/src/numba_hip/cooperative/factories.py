@@ -43,7 +43,7 @@ class Factories:
         With *items_per_thread* over 1 it takes an array of a thread's items in place of the value.
         """
         group, kind, items = self._group(threads_per_block), values.kind_of(dtype, "dtype"), _items(items_per_thread)
-        combine = values.combining(in_kernels(binary_op, "binary_op"), kind)
+        combine = values.combining(in_kernels(binary_op, "binary_op"), kind, "binary_op")
         if items == 1:
             return tile_scans.value_reduction(group, kind, combine)
         return tile_scans.item_reduction(group, kind, items, combine)
@@ -101,7 +101,7 @@ class Factories:
         self, dtype: Any, threads: Threads, op: Operator, items_per_thread: int, inclusive: bool, aggregate: bool
     ) -> Any:
         group, kind, items = self._group(threads), values.kind_of(dtype, "dtype"), _items(items_per_thread)
-        combine = values.combining(in_kernels(op, "scan_op"), kind)
+        combine = values.combining(in_kernels(op, "scan_op"), kind, "scan_op")
         if items > 1:
             return tile_scans.item_scan(group, kind, items, combine, inclusive=inclusive)
         return tile_scans.value_scan(group, kind, combine, inclusive=inclusive, aggregate=bool(aggregate))

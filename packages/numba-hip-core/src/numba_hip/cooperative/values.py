@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
+from numba.core.errors import NumbaError
 
 from hip_devicelib.codeobject import CPU_TARGET
 from numba_hip._numba.typing import as_dtype, from_dtype
@@ -47,9 +48,8 @@ def dtypes_of(kind: types.Type, argument: str) -> list[np.dtype[Any]]:
 @lru_cache(KEPT)
 def _known_dtypes(kind: types.Type) -> tuple[np.dtype[Any], ...]:
     """The dtypes of the numbers of a value of *kind*; none for values that are no numbers, nor tuples of some."""
-    parts = list(kind) if isinstance(kind, types.BaseTuple) else [kind]
-    numbers = (types.Number, types.Boolean, types.NPDatetime, types.NPTimedelta)
-    if not all(isinstance(part, numbers) for part in parts):
+    parts = leaf_kinds(kind)
+    if not all(map(_is_number, parts)):
         return ()
     return tuple(as_dtype(types.unliteral(part)) for part in parts)
 
@@ -75,6 +75,10 @@ def kind_of(dtype: Any, argument: str) -> types.Type:
         ) from None
     dtypes_of(made, argument)
     return made
+
+
+def _is_number(kind: types.Type) -> bool:
+    return isinstance(kind, (types.Number, types.Boolean, types.NPDatetime, types.NPTimedelta))
 
 
 def leaf_kinds(kind: types.Type) -> list[types.Type]:
@@ -245,8 +249,21 @@ def _convert_next(before: Any, part: int, kind: types.Type) -> Any:
     return jit(device=True)(lambda value: (*before(value), kind(value[part])))
 
 
+def _check_result(operator: Any, kind: types.Type, argument: str) -> None:
+    try:
+        found = types.unliteral(returned_type(operator, kind, kind))
+    except (NumbaError, ValueError, AttributeError):
+        return  # a function of Python's own, or compiling the kernel tells where in the operator
+    parts, wanted = leaf_kinds(found), leaf_kinds(kind)
+    alike = isinstance(found, types.BaseTuple) == isinstance(kind, types.BaseTuple) and len(parts) == len(wanted)
+    if not alike or not all(map(_is_number, parts)):
+        raise AlgorithmError(f"{argument} gives {found} for two values of type {kind}; it has to give another of these")
+
+
 @kept
-def combining(operator: Any, kind: types.Type) -> Any:
-    """*operator* with its result converted to *kind*: int32 and int32 is int64 in Numba."""
+def combining(operator: Any, kind: types.Type, argument: str = "op") -> Any:
+    """*operator* with its result converted to *kind*: int32 and int32 is int64 in Numba. Raises `AlgorithmError`, which
+    names the *argument*, if the result is no such value."""
+    _check_result(operator, kind, argument)
     convert = converted_to(kind)
     return jit(device=True)(lambda a, b: convert(operator(a, b)))

@@ -9,7 +9,7 @@ from hip_devicelib.cpu.functions.bfloats import BFLOATS
 from hip_devicelib.cpu.functions.conversions import CONVERSIONS
 from hip_devicelib.cpu.functions.function_builder import Operation
 from hip_devicelib.cpu.functions.integers import INTEGERS
-from hip_devicelib.cpu.functions.mathematics import MATHEMATICS
+from hip_devicelib.cpu.functions.mathematics import MATHEMATICS, OF_ARRAYS
 from hip_devicelib.cpu.functions.memory import MEMORY
 from hip_devicelib.cpu.functions.reals import REALS
 from hip_devicelib.declarations import FunctionDeclaration
@@ -107,7 +107,7 @@ _REASONS: tuple[tuple[str, str], ...] = (
         "the CPU device has no heap and no bulk copies in kernels",
     ),
     (r".*dynamicgroup.*|__to_local|__local_to_generic", "it gives out addresses of an AMD GPU's memories"),
-    (r"nanf?|__make_mantissa.*|r?normf?", "it takes an array or a text of unknown length"),
+    (r"nanf?|__make_mantissa.*", "it takes a text of unknown length"),
     (r"__ocml_scalb_.*", "the exponent is a number; use scalbn, whose exponent is an integer"),
     (r"__fns.*", "it is a part of HIP's functions across the lanes of a wave"),
 )
@@ -120,8 +120,9 @@ def find_operation(declaration: FunctionDeclaration) -> Operation | None:
         return None
     if any(kind.kind == "bfloat16" for kind in kinds):
         return BFLOATS.get(declaration.name)
-    if declaration.name in CONVERSIONS:
-        return CONVERSIONS[declaration.name]
+    for named in (CONVERSIONS, OF_ARRAYS):
+        if declaration.name in named:
+            return named[declaration.name]
     if kinds and kinds[0].kind == "pointer":
         return MEMORY.get(declaration.name)
     if not any(kind.kind in _NUMBERS for kind in kinds):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
-from hip_devicelib.cpu.expressions import Real, Word, choose, fma, select
+from hip_devicelib.cpu.expressions import FLOAT64, Real, Word, choose, fma, select
 from hip_devicelib.cpu.functions import special
 from hip_devicelib.cpu.functions.function_builder import FunctionBuilder, Operation, call_math, number_of
 
@@ -63,6 +63,33 @@ def _inverse_length(body: FunctionBuilder, *operands: Real) -> Real:
         large = large | (abs(operand) > 1.0)
     factor = choose(large, 0.25, 1.0)
     return 1.0 / _length(body, *(operand * factor for operand in operands)) * factor
+
+
+def _length_of_array(body: FunctionBuilder, count: Word, address: Any) -> Real:
+    """The root of the sum of the squares of *count* numbers, without overflow in between, for float64; 0 of none."""
+    builder, code = body.builder, body.widened()
+    elements = builder.bitcast(address, body.format.real.as_pointer())
+    before = builder.block
+    head, step, after = (builder.append_basic_block(name) for name in ("length", "length.step", "length.end"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    index, total = builder.phi(count.value.type), builder.phi(FLOAT64.real)
+    index.add_incoming(count.value.type(0), before)
+    total.add_incoming(FLOAT64.real(0.0), before)
+    builder.cbranch(builder.icmp_signed("<", index, count.value), step, after)
+    builder.position_at_end(step)
+    element = Real(body, builder.load(builder.gep(elements, [index])))
+    following = call_math("hypot", Real(code, total), element.widened() if body.single else element)
+    index.add_incoming(builder.add(index, index.type(1)), builder.block)
+    total.add_incoming(following.value, builder.block)
+    builder.branch(head)
+    builder.position_at_end(after)
+    return Real(code, total)
+
+
+def _inverse_length_of_array(body: FunctionBuilder, count: Word, address: Any) -> Real:
+    """1 / the length, infinite for 0."""
+    return 1.0 / _length_of_array(body, count, address)
 
 
 def _sincospi(x: Real) -> tuple[Real, Real]:
@@ -146,3 +173,11 @@ MATHEMATICS: Mapping[str, Operation] = {
     "i1": _wide(lambda body, x: special.bessel_i1(x)),
 }
 """By the name that OCML has for them."""
+
+OF_ARRAYS: Mapping[str, Operation] = {
+    "norm": _length_of_array,
+    "normf": _length_of_array,
+    "rnorm": _inverse_length_of_array,
+    "rnormf": _inverse_length_of_array,
+}
+"""Functions of how many numbers an array has, and of its address, by the names that HIP has for them."""

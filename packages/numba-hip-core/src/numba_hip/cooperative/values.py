@@ -17,6 +17,7 @@ from numba.core import types
 from numba.core.errors import NumbaError
 
 from hip_devicelib.codeobject import CPU_TARGET
+from numba_hip._numba.compiler import compiling_for
 from numba_hip._numba.typing import as_dtype, from_dtype
 from numba_hip.compilation.target_registry import compile_target
 from numba_hip.cooperative.operators import KEPT, kept
@@ -29,11 +30,13 @@ PLACE = types.int64
 
 def returned_type(function: Any, *arguments: types.Type) -> types.Type:
     """The Numba type of what *function* returns for *arguments*."""
-    typing_context = compile_target(CPU_TARGET).typing_context
+    target = compile_target(CPU_TARGET)
+    typing_context = target.typing_context
     if hasattr(function, "py_func"):
         return typing_context.device_function(function).compile(arguments).signature.return_type
-    kind = typing_context.resolve_value_type(function)
-    return typing_context.resolve_function_type(kind, arguments, {}).return_type
+    with compiling_for(target.numba_name):  # Numba compiles functions of Python's own, such as `max`
+        kind = typing_context.resolve_value_type(function)
+        return typing_context.resolve_function_type(kind, arguments, {}).return_type
 
 
 def dtypes_of(kind: types.Type, argument: str) -> list[np.dtype[Any]]:

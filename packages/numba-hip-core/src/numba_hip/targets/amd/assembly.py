@@ -8,6 +8,7 @@ from llvmlite import ir
 
 from hip_devicelib.errors import CompileError, InvalidIRError, NotFoundError, UnsupportedError
 from hip_devicelib.target import Target
+from numba_hip.targets.assembly_trial import FUNCTION, build_trial, find_fault
 
 
 def check(assembly: ir.InlineAsm, target: Target) -> None:
@@ -25,18 +26,11 @@ def _refusal(kind: ir.FunctionType, text: str, constraint: str, side_effect: boo
     """Why LLVM or the assembler does not take the assembly *text*; empty where they do."""
     from hip_devicelib import amdgpu
 
-    module = ir.Module(context=ir.Context())
-    function = ir.Function(module, kind, "assembly")
-    builder = ir.IRBuilder(function.append_basic_block())
-    result = builder.asm(kind, text, constraint, function.args, side_effect)
-    if kind.return_type == ir.VoidType():
-        builder.ret_void()
-    else:
-        builder.ret(result)
+    trial = str(build_trial(kind, text, constraint, side_effect))
     try:
-        bitcode = amdgpu.optimise(str(module), target, keep=["assembly"], level=0)
+        bitcode = amdgpu.optimise(trial, target, keep=[FUNCTION], level=0)
         try:
-            amdgpu.object_code(bitcode, target)
+            return find_fault(amdgpu.object_code(bitcode, target))
         except NotFoundError:
             amdgpu.assembly(bitcode, target)
     except (CompileError, InvalidIRError, UnsupportedError) as error:

@@ -9,6 +9,7 @@ from llvmlite import ir
 
 from hip_devicelib.errors import UnsupportedError
 from hip_devicelib.llvm_context import make_context
+from numba_hip.targets.assembly_trial import build_trial, find_fault
 
 
 def check(assembly: ir.InlineAsm) -> None:
@@ -21,20 +22,11 @@ def check(assembly: ir.InlineAsm) -> None:
 @cache
 def _refusal(kind: ir.FunctionType, text: str, constraint: str, side_effect: bool) -> str:
     """Why LLVM does not take the assembly *text*; empty where it does."""
-    module = ir.Module(context=ir.Context())
-    function = ir.Function(module, kind, "assembly")
-    builder = ir.IRBuilder(function.append_basic_block())
-    result = builder.asm(kind, text, constraint, function.args, side_effect)
-    if kind.return_type == ir.VoidType():
-        builder.ret_void()
-    else:
-        builder.ret(result)
     from hip_devicelib.isolated_codegen import emit_for_host_apart
 
     try:
-        parsed = llvm.parse_assembly(str(module), make_context())
-        parsed.verify()
-        emit_for_host_apart(parsed.as_bitcode(), "object", loads=True)
+        trial = llvm.parse_assembly(str(build_trial(kind, text, constraint, side_effect)), make_context())
+        trial.verify()
+        return find_fault(emit_for_host_apart(trial.as_bitcode(), "object", loads=True))
     except (RuntimeError, UnsupportedError) as error:
         return str(error) or "LLVM does not say why"
-    return ""

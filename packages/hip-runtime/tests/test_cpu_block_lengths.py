@@ -156,7 +156,7 @@ def test_code_that_is_to_be_seen_is_made(device: Device, made: list[int], tmp_pa
 def test_faults_name_the_block_and_the_thread(device: Device, made: list[int]) -> None:
     function = device.load(sample("fault")).function("fault")
     seen = to_device(np.zeros(2000, np.uint8))
-    for length in (64, 96, 256):
+    for length in (64, 128, 256):
         where = 3 * length + length - 2
         with pytest.raises(KernelFault) as caught:
             function.launch(5, length, pack(function.kernel, seen.address, where, 1))

@@ -8,6 +8,7 @@ from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
+from hip_runtime.drivers.cpu.vectorize import gangs
 
 ROW = f"""
 define void @k(ptr noalias %item, ptr %out, ptr %x, i64 %n) {{
@@ -129,8 +130,11 @@ def test_columns_are_summed_by_lanes(device: Device) -> None:
 
 
 @pytest.mark.parametrize(("aside", "times"), [(0, 2), (20, 1)], ids=["a chain", "a chain and more"])
-def test_more_lanes_run_loops_that_wait_for_results(device: Device, aside: int, times: int) -> None:
+def test_more_lanes_run_loops_that_wait_for_results(
+    device: Device, monkeypatch: pytest.MonkeyPatch, aside: int, times: int
+) -> None:
     """What does not need the last iteration is done meanwhile, so nothing waits if there is enough of it."""
+    monkeypatch.setattr(gangs, "has_registers_left", lambda *_: False)
     lines = ["  %j.float = sitofp i64 %j to float", "  %m.0 = fmul float %begin, %j.float"]
     lines += [f"  %m.{number + 1} = fmul float %m.{number}, %begin" for number in range(aside)]
     lines += ["  %product = fmul fast float %grown, %rest", f"  %next = fadd float %product, %m.{aside}"]
@@ -201,7 +205,8 @@ end:
 
 
 @pytest.mark.parametrize(("count", "width", "lanes"), [
-    (40, None, default_lanes()), (150, None, default_lanes() // 2), (150, 64, 64), (500, None, default_lanes() // 2),
+    (40, None, 2 * default_lanes()), (150, None, default_lanes() // 2), (150, 64, 64),
+    (500, None, default_lanes() // 2),
 ])  # fmt: skip
 def test_lanes_of_kernels_with_many_doubles(device: Device, count: int, width: int | None, lanes: int) -> None:
     """The largest is written once, for full gangs and others."""

@@ -30,3 +30,10 @@ def vector_bytes() -> int:
     """Bytes of the largest vector register of the current processor that code should use."""
     features = llvm.get_host_cpu_features()
     return 64 if features.get("avx512f") else 32 if features.get("avx") else 16
+
+
+@cache
+def vector_registers() -> int:
+    """How many such registers there are."""
+    few = llvm.get_default_triple().startswith(("x86", "i686")) and not llvm.get_host_cpu_features().get("avx512f")
+    return 16 if few else 32

@@ -17,6 +17,7 @@ from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES, has_grid_stride_loop
 from hip_runtime.drivers.cpu.analyses.private_arrays import find_private_arrays
 from hip_runtime.drivers.cpu.analyses.recurrences import waits_for_results
+from hip_runtime.drivers.cpu.analyses.register_pressure import has_registers_left
 from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
 from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
@@ -258,7 +259,8 @@ class GangFunction:
 
     def prefers_double_width(self) -> bool:
         """Whether the block has gangs of twice the width, and these are better."""
-        if 2 * self.width > min(MAX_LANES, self._item.extents[0]):
+        threads = self._item.extents[0]
+        if 2 * self.width > min(MAX_LANES, threads):
             return False
         allocas = {value for value in self._graph.instructions() if value.opcode == "alloca"}
         if allocas and not self._fit_registers(allocas):
@@ -268,12 +270,21 @@ class GangFunction:
             has_grid_stride_loop(shapes, self._size_of, self.width)
             or waits_for_results(shapes, self._size_of, self.width)
             or gives_places(shapes)
+            or (threads % (2 * self.width) == 0 and not self._has_halves and self._has_registers_left)
         )
+
+    @property
+    def _has_registers_left(self) -> bool:
+        return has_registers_left(self.shapes, self._size_of, self.width)
+
+    @property
+    def _has_halves(self) -> bool:
+        return self._may_split and may_have_halves(self.shapes, self._item, self._size_of, self.width)
 
     def join_halves(self) -> GangFunction | None:
         """The same function for gangs of twice the width, which this one runs in two halves where they are not in one
         row; ``None`` if that is not better."""
-        if not (self._may_split and may_have_halves(self.shapes, self._item, self._size_of, self.width)):
+        if not self._has_halves:
             return None
         trial = self._copy(2 * self.width, "trial")
         trial.version_coherent()

@@ -1,0 +1,84 @@
+"""What a function needs of vector registers: the bytes of the values that its gangs hold at the same time.
+
+Where they fit into the registers even for twice as many lanes, what a gang does once - indices, checks, branches of
+loops - is done half as often at no cost, and there is twice as much to execute while the processor waits for memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from llvmlite import ir
+
+from hip_devicelib import spmd
+from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+from hip_runtime.drivers.cpu.object_code.host_machine import vector_bytes, vector_registers
+
+_MOST_INSTRUCTIONS = 100
+"""Of longer functions, what a gang does once is a small part."""
+
+
+def has_registers_left(shapes: VectorShapes, size_of: SizeOf, width: int) -> bool:
+    """Whether the function with *shapes* is short, its values fit the registers for twice *width* lanes, and no access
+    to memory takes longer for more lanes."""
+    if len(shapes.homes) > _MOST_INSTRUCTIONS or any(map(_is_of_block, shapes.homes)):
+        return False
+    if any(_takes_lanes_apart(value, block, shapes) for value, block in shapes.homes.items()):
+        return False
+    return 2 * width * most_live_bytes(shapes, size_of) <= vector_registers() * vector_bytes()
+
+
+def _is_of_block(value: Instruction) -> bool:
+    """Whether *value* is memory of a block or a thread, in which lanes are further apart in wider gangs."""
+    return value.opcode == "alloca" or value.callee.startswith((spmd.SHARED, spmd.DYNAMIC_SHARED))
+
+
+def _takes_lanes_apart(value: Instruction, block: Block, shapes: VectorShapes) -> bool:
+    """Whether *value* accesses memory lane by lane, often or for some lanes only."""
+    if value.opcode not in ("load", "store") or not (block in shapes.masked or shapes.order.loops[block]):
+        return False
+    return shapes.of(value.operands[-1], block) is VARYING
+
+
+def most_live_bytes(shapes: VectorShapes, size_of: SizeOf) -> int:
+    """The most bytes of a lane's values that differ between lanes and live at the same time. Conditions are bits of
+    other registers."""
+    sizes = {
+        value: size_of(value.type)
+        for value in shapes.homes
+        if not value.is_terminator and _is_held(value.type) and shapes.at_definition(value) is VARYING
+    }
+    entering: dict[Block, set[Value]] = {block: set() for block in shapes.order.blocks}
+    most = 0
+    grows = True
+    while grows:
+        grows = False
+        for block in reversed(shapes.order.blocks):
+            live = _live_at_end(block, shapes, entering)
+            for value in reversed(block.instructions):
+                most = max(most, _bytes_of(live, sizes))
+                live.discard(value)
+                if value.opcode != "phi":
+                    live.update(value.operands)
+            grows |= not live <= entering[block]
+            entering[block] |= live
+    return most
+
+
+def _is_held(kind: ir.Type) -> bool:
+    return not isinstance(kind, ir.VoidType) and kind != ir.IntType(1)
+
+
+def _live_at_end(block: Block, shapes: VectorShapes, entering: dict[Block, set[Value]]) -> set[Value]:
+    live: set[Value] = set()
+    for target in shapes.successors(block):
+        live |= entering.get(target, set())
+        for phi in target.phis:
+            live.update(value for value, source in zip(phi.operands, phi.targets, strict=True) if source is block)
+    return live
+
+
+def _bytes_of(values: Iterable[Value], sizes: dict[Instruction, int]) -> int:
+    return sum(sizes.get(value, 0) for value in values if isinstance(value, Instruction))

@@ -1,0 +1,105 @@
+"""Short kernels whose values leave registers unused run in gangs of twice as many lanes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from spmd_kernels import GLOBAL_X, code, pack
+
+from hip_runtime import Device, to_device
+from hip_runtime.drivers.cpu.object_code.host_machine import vector_bytes, vector_registers
+from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
+
+THREADS = 256
+FITTING = vector_registers() * vector_bytes() // (2 * default_lanes()) // 4
+"""How many floats of each lane the registers hold for twice as many lanes."""
+
+
+def sums(count: int, kind: str = "float") -> str:
+    """A kernel that loads *count* numbers before it adds them."""
+    add = "fadd" if kind in ("float", "double") else "add"
+    lines = []
+    for number in range(count):
+        lines += [
+            f"  %j.{number} = add nsw i64 %i, {number * THREADS}",
+            f"  %p.{number} = getelementptr {kind}, ptr %x, i64 %j.{number}",
+            f"  %v.{number} = load {kind}, ptr %p.{number}",
+        ]
+    lines.append(f"  %s.0 = {add} {kind} %v.0, %v.0")
+    lines += [f"  %s.{number} = {add} {kind} %s.{number - 1}, %v.{number}" for number in range(1, count)]
+    return "\n".join([*lines, f"  %to = getelementptr {kind}, ptr %out, i64 %i",
+                      f"  store {kind} %s.{count - 1}, ptr %to", "  ret void"])  # fmt: skip
+
+
+GATHER = """
+  %pi = getelementptr i32, ptr %x, i64 %i
+  %at = load i32, ptr %pi
+  %wide = sext i32 %at to i64
+  %from = getelementptr float, ptr %out, i64 %wide
+  CHECK
+read:
+  %v = load float, ptr %from
+  %to = getelementptr float, ptr %out, i64 %i
+  store float %v, ptr %to
+  br label %end
+end:
+  ret void
+"""
+"""A kernel that reads where its first array says."""
+
+
+def launch(device: Device, body: str, x: np.ndarray, out: np.ndarray, threads: int = THREADS) -> tuple[str, np.ndarray]:
+    """The form of the kernel with *body*, and what one block of it made of *out*."""
+    text = f"define void @k(ptr noalias %item, ptr %out, ptr %x) {{\nentry:\n{GLOBAL_X}\n{body}\n}}\n"
+    given, made = to_device(x), to_device(out)
+    function = device.load(code(text, "k", [("out", "ptr"), ("x", "ptr")])).function("k")
+    function.launch(1, threads, pack(function.kernel, made.address, given.address))
+    assert function.form is not None
+    return function.form, made.copy_to_host()
+
+
+def lanes_of(form: str) -> int:
+    return int(form[: form.index(" threads at a time")].rpartition(" ")[2])
+
+
+@pytest.mark.parametrize(("count", "times"), [(1, 2), (FITTING, 2), (FITTING + 1, 1), (20, 1)])
+def test_values_that_live_at_the_same_time_decide(device: Device, count: int, times: int) -> None:
+    x = np.random.default_rng(1).integers(0, 100, (count, THREADS)).astype(np.float32)
+    form, found = launch(device, sums(count), x, np.zeros(THREADS, np.float32))
+    np.testing.assert_array_equal(found, x.sum(axis=0) + x[0])
+    assert lanes_of(form) == times * default_lanes()
+
+
+@pytest.mark.parametrize(("kind", "dtype", "count", "times"), [
+    ("double", "f8", FITTING // 2, 2), ("double", "f8", FITTING // 2 + 1, 1), ("i8", "i1", 4 * FITTING, 2),
+])  # fmt: skip
+def test_the_size_of_values_decides(device: Device, kind: str, dtype: str, count: int, times: int) -> None:
+    x = np.random.default_rng(1).integers(0, 2, (count, THREADS)).astype(dtype)
+    form, found = launch(device, sums(count, kind), x, np.zeros(THREADS, dtype))
+    np.testing.assert_array_equal(found, x.sum(axis=0, dtype=dtype) + x[0])
+    if 3 * count + 20 < 100:
+        assert lanes_of(form) == times * default_lanes()
+
+
+@pytest.mark.parametrize(("check", "times"), [
+    ("br label %read", 2),
+    ("%some = icmp sgt i32 %at, 7\n  br i1 %some, label %read, label %end", 1),
+], ids=["all lanes", "some lanes"])  # fmt: skip
+def test_elements_that_some_lanes_look_up(device: Device, check: str, times: int) -> None:
+    x = np.full(THREADS, THREADS + 5, np.int32)
+    x[::3] = 0
+    x[::3] += 3
+    table = np.zeros(2 * THREADS, np.float32)
+    table[THREADS + 5], table[3] = 9, 0
+    form, found = launch(device, GATHER.replace("CHECK", check), x, table)
+    assert lanes_of(form) == times * default_lanes()
+    np.testing.assert_array_equal(found[:THREADS], np.where(x > 7, 9, 0))
+
+
+@pytest.mark.parametrize(("threads", "times"), [(THREADS, 2), (3 * default_lanes(), 1), (default_lanes(), 1)])
+def test_rows_of_a_block_are_whole_gangs(device: Device, threads: int, times: int) -> None:
+    x = np.arange(THREADS, dtype=np.float32)
+    form, found = launch(device, sums(1), x, np.zeros(THREADS, np.float32), threads)
+    assert lanes_of(form) == times * default_lanes()
+    np.testing.assert_array_equal(found[:threads], 2 * x[:threads])
+    assert not found[threads:].any()

@@ -422,3 +422,19 @@ def test_an_inner_function_that_is_passed_on_takes_the_rest_of_its_arguments() -
     a = np.array([0.0, 5.0])
     kernel[1, 1](a)
     assert a[0] == 13
+
+
+@pytest.mark.parametrize(("operator", "told"), [
+    ("add", "'add' is no function"), (3, "3 is no function"), (None, "a value of type none is no function"),
+    (np.ones(2), "array(float64, 1d, C) is no function"), ((1, 2), "Tuple(1, 2) is no function"),
+], ids=["text", "number", "None", "array", "tuple"])  # fmt: skip
+def test_a_value_in_the_place_of_a_function(operator: Any, told: str) -> None:
+    @hip.jit
+    def kernel(a: Any) -> None:
+        a[0] = hip.wave.reduce(a[hip.threadIdx.x], operator)
+
+    with pytest.raises(TypingError, match=re.escape(told)) as caught:
+        kernel[1, 64](np.ones(64, np.float32))
+    assert "is called with (float32, float32)" in str(caught.value)
+    assert "operator.add" in str(caught.value)
+    assert "hip.wave.reduce(a[hip.threadIdx.x], operator)" in str(caught.value)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba.core import types
+from numba.core.errors import TypingError
 
 Check = Callable[[str, Sequence[types.Type]], None]
 """Takes the name of a function and the types of a call's arguments."""
@@ -25,8 +26,18 @@ def refuse(function: Any, name: str, check: Check) -> None:
     _checks[function] = name, check
 
 
+_VALUES = (types.Number, types.Boolean, types.NoneType, types.UnicodeType, types.Literal, types.Array, types.BaseTuple)
+"""Types of values, none of which can be called: in their place, an algorithm or a building block takes a function."""
+
+
 def check_call(function: Any, args: Sequence[types.Type], kws: dict[str, types.Type]) -> None:
     """Raise the error for a rejected call of *function*: its type, or the operator itself, as in Numba."""
+    if isinstance(function, _VALUES):
+        value = f"{function.literal_value!r}" if isinstance(function, types.Literal) else f"a value of type {function}"
+        raise TypingError(
+            f"{value} is no function, and is called with ({', '.join(map(str, (*args, *kws.values())))}); "
+            "name a function there, such as operator.add, or one with @hip.jit(device=True)"
+        )
     key = function.typing_key if isinstance(function, types.Function) else function
     if (found := _checks.get(key)) is not None:
         name, check = found

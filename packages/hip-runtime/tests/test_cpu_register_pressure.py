@@ -103,3 +103,20 @@ def test_rows_of_a_block_are_whole_gangs(device: Device, threads: int, times: in
     assert lanes_of(form) == times * default_lanes()
     np.testing.assert_array_equal(found[:threads], 2 * x[:threads])
     assert not found[threads:].any()
+
+
+@pytest.mark.parametrize(("step", "times"), [(1, 2), (3, 1), (-1, 1)])
+def test_elements_in_steps_are_shuffled(device: Device, step: int, times: int) -> None:
+    body = f"""
+  %three = mul nsw i64 %i, {step}
+  %j = add nsw i64 %three, {THREADS if step < 0 else 0}
+  %p = getelementptr i8, ptr %x, i64 %j
+  %v = load i8, ptr %p
+  %to = getelementptr i8, ptr %out, i64 %i
+  store i8 %v, ptr %to
+  ret void
+"""
+    x = np.random.default_rng(1).integers(0, 100, 3 * THREADS).astype(np.int8)
+    form, found = launch(device, body, x, np.zeros(THREADS, np.int8))
+    np.testing.assert_array_equal(found, x[: THREADS * step : step] if step > 0 else x[THREADS:0:-1])
+    assert lanes_of(form) == times * default_lanes()

@@ -25,7 +25,7 @@ def has_registers_left(shapes: VectorShapes, size_of: SizeOf, width: int) -> boo
     to memory takes longer for more lanes."""
     if len(shapes.homes) > _MOST_INSTRUCTIONS or any(map(_is_of_block, shapes.homes)):
         return False
-    if any(_takes_lanes_apart(value, block, shapes) for value, block in shapes.homes.items()):
+    if any(_takes_lanes_apart(value, block, shapes, size_of) for value, block in shapes.homes.items()):
         return False
     return 2 * width * most_live_bytes(shapes, size_of) <= vector_registers() * vector_bytes()
 
@@ -35,11 +35,16 @@ def _is_of_block(value: Instruction) -> bool:
     return value.opcode == "alloca" or value.callee.startswith((spmd.SHARED, spmd.DYNAMIC_SHARED))
 
 
-def _takes_lanes_apart(value: Instruction, block: Block, shapes: VectorShapes) -> bool:
-    """Whether *value* accesses memory lane by lane, often or for some lanes only."""
-    if value.opcode not in ("load", "store") or not (block in shapes.masked or shapes.order.loops[block]):
+def _takes_lanes_apart(value: Instruction, block: Block, shapes: VectorShapes, size_of: SizeOf) -> bool:
+    """Whether *value* accesses memory in steps, which takes shuffles of more registers for more lanes, or lane by lane,
+    often or for some lanes only."""
+    if value.opcode not in ("load", "store"):
         return False
-    return shapes.of(value.operands[-1], block) is VARYING
+    step = shapes.of(value.operands[-1], block)
+    if step is VARYING:
+        return block in shapes.masked or bool(shapes.order.loops[block])
+    accessed = value.type if value.opcode == "load" else value.operands[0].type
+    return step not in (0, size_of(accessed))
 
 
 def most_live_bytes(shapes: VectorShapes, size_of: SizeOf) -> int:

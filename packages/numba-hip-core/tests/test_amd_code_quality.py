@@ -194,7 +194,7 @@ def test_what_the_first_lane_has_is_read_as_scalars(target):
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kernel", [total_kernel, column_kernel], ids=["ordered", "columns"])
 def test_reductions_read_four_rows_before_they_wait(kernel, target):
-    read, write = values.read_leaf(0), values.write_leaves((1,), is_tuple=False)
+    read, write = values.read_leaf(0), values.write_leaf(1)
     combine = values.combining(operator.add, float32)
     made = kernel(read, combine, write, ahead=True)
     code = assembly(made, "(int64, int64, int64, float32[::1], float32[::1])", target)

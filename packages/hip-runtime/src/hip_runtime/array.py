@@ -290,7 +290,11 @@ class DeviceArray(ArrayNames, ArrayProtocols, ArrayMethods):
             known = ", ".join(self.dtype.names or ()) or "none"
             raise ArrayError(f"there is no field {name!r} in elements of type {self.dtype}; fields: {known}")
         kind, offset = self.dtype.fields[name][:2]
-        element, inner = kind.subdtype or (kind, ())
+        element: np.dtype[Any] = kind
+        inner: tuple[int, ...] = ()
+        while element.subdtype is not None:  # NumPy keeps arrays in arrays apart
+            element, more = element.subdtype
+            inner += more
         layout = layouts.append(self.layout, inner, element.itemsize)
         return self._view(layout, offset if self.size else 0, element)
 

@@ -9,7 +9,8 @@ from numba.core import types
 
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.iterators import PermutationIterator, ZipIterator
-from numba_hip.algorithms.operands import Operands, count_of
+from numba_hip.algorithms.operands import Operands
+from numba_hip.algorithms.readers import count_of
 from numba_hip.algorithms.reductions import transform_reduce
 from numba_hip.cooperative.operators import in_kernels, kept
 from numba_hip.decorators import jit

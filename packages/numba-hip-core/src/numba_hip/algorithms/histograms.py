@@ -9,8 +9,11 @@ from typing import Any
 from numba.core import types
 
 from hip_runtime.array import StreamLike
+from numba_hip.algorithms.argument_checks import check_ascending, is_count
+from numba_hip.algorithms.array_parts import beginning
 from numba_hip.algorithms.guided_bins import can_guide, guided_kernel, reaching
-from numba_hip.algorithms.operands import Operands, beginning, check_ascending, count_of, is_count
+from numba_hip.algorithms.operands import Operands
+from numba_hip.algorithms.readers import count_of
 from numba_hip.algorithms.tiles import ROWS_AHEAD
 from numba_hip.cooperative.operators import kept
 from numba_hip.decorators import jit

@@ -13,9 +13,11 @@ from numba.core import types
 
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.elementwise import THREADS
-from numba_hip.algorithms.operands import Operands, Operator, count_of
+from numba_hip.algorithms.operands import Operands, Operator
+from numba_hip.algorithms.readers import count_of
 from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import in_kernels, kept
+from numba_hip.cooperative.value_functions import converted_to
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 from numba_hip.language.untyped_names import grid
@@ -38,7 +40,7 @@ def merge(first: Any, second: Any, less: Operator = operator.lt, *, out: Any = N
         raise AlgorithmError("second has values of another kind than first")
     target = operands.output(out, "out", ahead + behind, kind)
     if ahead + behind:
-        convert = values.converted_to(kind)
+        convert = converted_to(kind)
         reads = (values.read_transformed(one.read, convert), values.read_transformed(other.read, convert))
         part = merge_part_of(operands, *reads, operands.writer(target, kind), in_kernels(less, "less"))
         run = RUN_ON_CPU if merges_by_thread(operands) else RUN
@@ -70,7 +72,8 @@ def sort_by(operands: Operands, columns: list[Any], key_of: Any, less: Any) -> l
     places = tuple(range(len(columns)))
     others = tuple(place + len(columns) for place in places)
     read = values.read_together(tuple(map(values.read_leaf, places)))
-    write_here, write_there = (values.write_leaves(chosen, is_tuple=True) for chosen in (places, others))
+    kind = types.UniTuple(types.int64, len(columns))  # a tuple without names: of what numbers, the arrays say
+    write_here, write_there = (values.write_parts(chosen, kind) for chosen in (places, others))
     compare = values.compared(key_of, less)
     threads = -(-count // RUN)
     _run_kernel(read, write_here, compare)[-(-threads // THREADS), THREADS, operands.launch_stream](count, *columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import typeof
@@ -16,6 +16,8 @@ from hip_runtime.host_view import view_memory
 from hip_runtime.layout import dense
 from hip_runtime.memory import Buffer
 from hip_runtime.stream import find_stream
+from numba_hip.algorithms.argument_checks import is_array, pair_of
+from numba_hip.algorithms.array_parts import beginning, columns_of, is_same_place, share_memory
 from numba_hip.algorithms.iterators import (
     ConstantIterator,
     CountingIterator,
@@ -24,21 +26,16 @@ from numba_hip.algorithms.iterators import (
     TransformIterator,
     ZipIterator,
 )
+from numba_hip.algorithms.readers import Reader
 from numba_hip.algorithms.workspaces import Lease
 from numba_hip.arguments.argument_types import describe
 from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import in_kernels, kept
+from numba_hip.cooperative.value_parts import element_dtype, numbers_of, without_literals
 from numba_hip.errors import AlgorithmError
 
 Operator = Callable[[Any, Any], Any]
 Pair = tuple[DeviceArray, DeviceArray]
-
-
-class Reader(NamedTuple):
-    """How a kernel reads a source: a function of (leaves, i), and how many values there are, None for no end."""
-
-    read: Any
-    size: int | None
 
 
 class Operands:
@@ -119,7 +116,7 @@ class Operands:
                     f"{argument} is reversed and has no end: the source of a ReverseIterator needs one"
                 )
             return Reader(values.read_reversed(read, self.add(count - 1)), count)
-        return self._array_reader(self.input_array(source, argument))
+        return self._array_reader(self.input_array(source, argument), argument)
 
     def _zipped(self, sources: Sequence[Any], argument: str) -> Reader:
         if not sources:
@@ -130,13 +127,12 @@ class Operands:
         counts = [reader.size for reader in readers if reader.size is not None]
         return Reader(values.read_together(tuple(reader.read for reader in readers)), min(counts, default=None))
 
-    def _array_reader(self, array: DeviceArray) -> Reader:
+    def _array_reader(self, array: DeviceArray, argument: str) -> Reader:
         self._reads.append((array, True))
-        fields = array.dtype.names
-        if fields is None:
+        if array.dtype.names is None:
             return Reader(values.read_leaf(self.add(array)), array.size)
-        reads = tuple(values.read_leaf(self.add(array.field(name))) for name in fields)
-        return Reader(values.read_together(reads, values.record_class(fields)), array.size)
+        kind = values.kind_of(array.dtype, argument)
+        return Reader(values.read_parts(tuple(map(self.add, columns_of(array))), kind), array.size)
 
     def input_array(self, source: Any, argument: str) -> DeviceArray:
         """*source* as an array of the device with one axis."""
@@ -172,13 +168,13 @@ class Operands:
 
     def values(self, count: int, kind: types.Type) -> DeviceArray:
         """Memory for *count* values of *kind*, as `array` has it."""
-        return self.array(count, _record_dtype(kind, values.dtypes_of(kind, "source")))
+        return self.array(count, element_dtype(kind))
 
     def scratch(self, count: int, kind: types.Type) -> tuple[Any, Any]:
         """Give memory for *count* values of *kind* to the kernels; returns a function of (leaves, i) and one of
         (leaves, i, value), which read and write them."""
         places = tuple(self.add(self.array(count, dtype)) for dtype in values.dtypes_of(kind, "the operator"))
-        return values.read_parts(places, kind), values.write_leaves(places, is_tuple=isinstance(kind, types.BaseTuple))
+        return values.read_parts(places, kind), values.write_parts(places, kind)
 
     def output(
         self, given: Any, argument: str, count: int, kind: types.Type, over: Sequence[Any] = ()
@@ -189,7 +185,7 @@ class Operands:
         """
         dtypes = values.dtypes_of(kind, argument)
         if given is None:
-            return device_array(count, _record_dtype(kind, dtypes), device=self.device)
+            return device_array(count, element_dtype(kind), device=self.device)
         if isinstance(given, DeviceArray):
             target = given
         elif isinstance(given, np.ndarray):
@@ -202,7 +198,7 @@ class Operands:
             raise AlgorithmError(f"{argument} has the shape {given.shape}; {count} results need ({count},)")
         if target.readonly or (isinstance(given, np.ndarray) and not given.flags.writeable):
             raise AlgorithmError(f"{argument} is read-only")
-        parts = 1 if target.dtype.names is None else len(target.dtype.names)
+        parts = len(columns_of(target))
         if parts != len(dtypes):
             raise AlgorithmError(f"{argument} has {parts} numbers in an element of {target.dtype}; results are {kind}")
         return self._aside(target) if self._is_read_elsewhere(target, over) else target
@@ -271,10 +267,7 @@ class Operands:
 
     def writer(self, target: DeviceArray, kind: types.Type) -> Any:
         """A function of (leaves, i, value) that stores a value of *kind* in *target*."""
-        names = target.dtype.names
-        fields = [target] if names is None else [target.field(name) for name in names]
-        places = tuple(map(self.add, fields))
-        return values.write_leaves(places, is_tuple=isinstance(kind, types.BaseTuple))
+        return values.write_parts(tuple(map(self.add, columns_of(target))), kind)
 
     def finish(self, target: DeviceArray, given: Any, count: int | None = None) -> Any:
         """The result as the caller gets it: the array that was *given*, the first *count* elements of *target*, or
@@ -312,106 +305,13 @@ class Operands:
         return host[0]
 
 
-def beginning(array: DeviceArray, count: int) -> DeviceArray:
-    """The first *count* elements of an *array* with one axis, which has as many. Takes less time than an index."""
-    if count == array.size:
-        return array
-    if not array.is_c_contiguous():
-        cut: DeviceArray = array[:count]
-        return cut
-    layout, kind = dense((count,), array.itemsize), array.dtype
-    return DeviceArray(
-        layout, kind, array.buffer, device=array.device, address=array.address, stream=array.stream,
-        readonly=array.readonly,
-    )  # fmt: skip
-
-
-def share_memory(first: DeviceArray, second: DeviceArray) -> bool:
-    """Whether the memory from the first to the last element of each has some in common."""
-    start, end = _bounds(first)
-    other_start, other_end = _bounds(second)
-    return first.size > 0 < second.size and start < other_end and other_start < end
-
-
-def _bounds(array: DeviceArray) -> tuple[int, int]:
-    reach = (array.size - 1) * array.strides[0]
-    return array.address + min(reach, 0), array.address + max(reach, 0) + array.dtype.itemsize
-
-
-def is_same_place(first: DeviceArray, second: DeviceArray) -> bool:
-    """Whether elements of the same index are at the same place."""
-    here, there = ((one.address, one.strides, one.dtype.itemsize) for one in (first, second))
-    return here == there
-
-
 def _leaf_type(leaf: Any) -> types.Type:
     return describe(leaf).type if isinstance(leaf, DeviceArray) else typeof(leaf)
 
 
 @kept
 def _type_of_read(read: Any, leaf_types: tuple[types.Type, ...]) -> types.Type:
-    kind = types.unliteral(values.returned_type(read, types.Tuple(leaf_types), values.PLACE))
-    if isinstance(kind, types.BaseTuple) and any(map(_is_literal, kind)):
-        return types.Tuple(tuple(map(types.unliteral, kind)))
-    return kind
-
-
-def _is_literal(kind: types.Type) -> bool:
-    return types.unliteral(kind) is not kind
-
-
-def _record_dtype(kind: types.Type, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
-    """The dtype of an array of values of *kind*; tuples without names get NumPy's: f0, f1, ..."""
-    if not isinstance(kind, types.BaseTuple):
-        return dtypes[0]
-    names = getattr(kind, "fields", None) or tuple(f"f{place}" for place in range(len(dtypes)))
-    return np.dtype(list(zip(names, dtypes, strict=True)))
-
-
-def pair_of(given: Any) -> tuple[Any, Any]:
-    """The two arrays that a caller has *given* as ``out``, either of which may be None."""
-    if given is None:
-        return None, None
-    if not isinstance(given, (tuple, list)) or len(given) != 2:
-        raise AlgorithmError(f"out is {type(given).__name__}; pass a pair of arrays, either of which may be None")
-    return given[0], given[1]
-
-
-def check_ascending(given: Any, argument: str, meaning: str) -> None:
-    """Raise `AlgorithmError` for numbers of the host that do not ascend; those of the device are not looked at."""
-    if not isinstance(given, (np.ndarray, list, range)):
-        return
-    marks = np.asarray(given)
-    falls = np.flatnonzero(marks[1:] < marks[:-1])
-    if falls.size:
-        place = int(falls[0])
-        raise AlgorithmError(
-            f"{argument} has {marks[place]} at place {place} and {marks[place + 1]} behind it; pass {meaning}, one "
-            "after another"
-        )
-
-
-def is_array(source: Any) -> bool:
-    """Whether *source* is an array rather than an iterator: any of its elements can be read."""
-    return is_device_array(source) or isinstance(source, (np.ndarray, list, range))
-
-
-def is_count(value: object) -> bool:
-    """Whether *value* is an integer that is not negative."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)
-
-
-def count_of(reader: Reader, count: int | None, argument: str) -> int:
-    """How many values of *reader* are used: *count* if given, else all. Raises `AlgorithmError` if there are fewer."""
-    if count is None:
-        if reader.size is None:
-            raise AlgorithmError(f"{argument} has no end: say how many values are used with count=")
-        return reader.size
-    if not is_count(count):
-        raise AlgorithmError(f"count is {count!r}; pass how many values of {argument} are used")
-    if reader.size is not None and count > reader.size:
-        raise AlgorithmError(f"count is {count}; {argument} has {reader.size} values")
-    return int(count)
+    return without_literals(values.returned_type(read, types.Tuple(leaf_types), values.PLACE))
 
 
 def accumulator_type(operands: Operands, read: Any, init: Any) -> types.Type:
@@ -423,10 +323,8 @@ def accumulator_type(operands: Operands, read: Any, init: Any) -> types.Type:
 def add_initial(operands: Operands, init: Any, kind: types.Type) -> Any:
     """Give *init* to the kernels; returns a function of (leaves, i) that reads it as a value of *kind*. Raises
     `AlgorithmError` if it has not as many numbers."""
-    parts: tuple[Any, ...] = tuple(init) if isinstance(init, (tuple, np.void)) else (init,)  # type: ignore[arg-type]
-    dtypes = values.dtypes_of(kind, "source")
+    parts, dtypes = numbers_of(init), values.dtypes_of(kind, "source")
     if len(parts) != len(dtypes) or not all(isinstance(part, (int, float, complex, np.generic)) for part in parts):
         raise AlgorithmError(f"init is {init!r}; values are {kind}")
     converted = [np.asarray(part).astype(dtype)[()] for part, dtype in zip(parts, dtypes, strict=True)]
-    reads = tuple(values.read_constant(operands.add(part)) for part in converted)
-    return values.read_together(reads, values.class_of(kind)) if isinstance(kind, types.BaseTuple) else reads[0]
+    return values.read_constants(tuple(map(operands.add, converted)), kind)

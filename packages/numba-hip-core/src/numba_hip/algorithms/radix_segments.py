@@ -15,6 +15,7 @@ from hip_runtime import DeviceArray
 from numba_hip.algorithms.operands import Operands
 from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.ordered_bits import ordering, word_dtype
+from numba_hip.cooperative.values import move_between
 from numba_hip.decorators import jit
 from numba_hip.language.untyped_names import blockIdx, local_array
 
@@ -151,7 +152,7 @@ def _sort_radix(ordered: Any, passes: int, place: int, columns: int) -> Any:
 def _move_by(ordered: Any, source: int, target: int, columns: int) -> Any:
     """A function that moves elements from the arrays from *source* on to those from *target* on, to the places that are
     free for digit *turn* of the first of them."""
-    move = _move_columns(source, target, columns)
+    move = move_between(source, target, columns)
 
     @jit(device=True)
     def move_by(leaves, start, end, turn, free):  # type: ignore[no-untyped-def]
@@ -169,7 +170,7 @@ def _move_by(ordered: Any, source: int, target: int, columns: int) -> Any:
 
 @kept
 def _copy(source: int, target: int, columns: int) -> Any:
-    move = _move_columns(source, target, columns)
+    move = move_between(source, target, columns)
 
     @jit(device=True)
     def copy(leaves, start, end):  # type: ignore[no-untyped-def]
@@ -177,29 +178,3 @@ def _copy(source: int, target: int, columns: int) -> Any:
             move(leaves, types.uint64(i), types.uint64(i))
 
     return copy
-
-
-@kept
-def _move_columns(source: int, target: int, columns: int) -> Any:
-    """A function of (leaves, i, place): move element i of each array from *source* on to *place* of one from *target*
-    on."""
-    if columns == 1:
-        return _move_column(source, target)
-    return _both(_move_columns(source, target, columns - 1), _move_column(source + columns - 1, target + columns - 1))
-
-
-def _move_column(source: int, target: int) -> Any:
-    @jit(device=True)
-    def move(leaves, i, place):  # type: ignore[no-untyped-def]
-        leaves[target][place] = leaves[source][i]
-
-    return move
-
-
-def _both(first: Any, second: Any) -> Any:
-    @jit(device=True)
-    def move(leaves, i, place):  # type: ignore[no-untyped-def]
-        first(leaves, i, place)
-        second(leaves, i, place)
-
-    return move

@@ -21,6 +21,7 @@ from numba_hip.algorithms.tiles import tiles_of
 from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.ordered_bits import ordering, word_dtype
+from numba_hip.cooperative.value_functions import converted_to
 from numba_hip.decorators import jit
 from numba_hip.language.untyped_names import atomic_add, grid, gridsize, shared_array, syncthreads, threadIdx
 
@@ -147,7 +148,7 @@ def _compare_with_last(ordered: Any) -> Any:
         word, last = types.uint64(ordered(leaves[WORDS][i])), leaves[STATE][0]
         return types.int64(word < last), types.int64(word == last)
 
-    return values.read_transformed(compare, values.converted_to(COUNTED))
+    return values.read_transformed(compare, converted_to(COUNTED))
 
 
 @kept

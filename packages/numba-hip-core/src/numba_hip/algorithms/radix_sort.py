@@ -162,7 +162,7 @@ def _move_by_digit(
     count_digits[grid, block, stream](*parts, shift, *of_pass.leaves)
     starts = Operands.like(operands)
     starts.add(counts)
-    write = values.write_leaves((0,), is_tuple=False)
+    write = values.write_leaf(0)
     scan_tiles(
         starts,
         tiles_of(operands.device, counts.size),
@@ -190,34 +190,8 @@ def _digit_of(ordered: Any, bits: int) -> Any:
 
 
 @kept
-def _move_columns(columns: int) -> Any:
-    """A function of (leaves, i, place): move element i of each of *columns* arrays to *place* of that many others."""
-    move = _move_column(0, columns)
-    for column in range(1, columns):
-        move = _both(move, _move_column(column, columns + column))
-    return move
-
-
-def _move_column(source: int, target: int) -> Any:
-    @jit(device=True)
-    def move(leaves, i, place):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
-        leaves[target][place] = leaves[source][i]
-
-    return move
-
-
-def _both(first: Any, second: Any) -> Any:
-    @jit(device=True)
-    def move(leaves, i, place):  # type: ignore[no-untyped-def]
-        first(leaves, i, place)
-        second(leaves, i, place)
-
-    return move
-
-
-@kept
 def _move_by_thread(digit: Any, digits: int, place: int, columns: int) -> Any:
-    move = _move_columns(columns)
+    move = values.move_between(0, columns, columns)
 
     @jit
     def move_elements(count, length, parts, shift, *leaves):  # type: ignore[no-untyped-def]

@@ -11,11 +11,13 @@ from numba.core import types
 from hip_runtime.array import StreamLike
 from numba_hip import wave
 from numba_hip.algorithms.iterators import TransformIterator
-from numba_hip.algorithms.operands import Operands, Operator, accumulator_type, add_initial, count_of
+from numba_hip.algorithms.operands import Operands, Operator, accumulator_type, add_initial
+from numba_hip.algorithms.readers import count_of
 from numba_hip.algorithms.tiled_scan import total_kernel
 from numba_hip.algorithms.tiles import ROWS_AHEAD, WAVES_IN_BLOCK, reads_ahead, tile_of_wave, tiles_of
 from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import in_kernels, kept
+from numba_hip.cooperative.value_functions import converted_to
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 from numba_hip.language import warp as warp_operations
@@ -52,7 +54,7 @@ def reduce(
         raise AlgorithmError("source has no values: pass init=, the result for no values")
     target = operands.output(out, "out", 1, kind)
     combine = values.combining(in_kernels(op, "op"), kind)
-    read = values.read_transformed(reader.read, values.converted_to(kind))
+    read = values.read_transformed(reader.read, converted_to(kind))
     write = operands.writer(target, kind)
     start = None if init is None else add_initial(operands, init, kind)
     stream_or_default = operands.launch_stream
@@ -114,7 +116,7 @@ def segmented_reduce(
     _check_integers(operands, bounds.read, "offsets")
     target = operands.output(out, "out", segments, kind)
     if segments:
-        read = values.read_transformed(reader.read, values.converted_to(kind))
+        read = values.read_transformed(reader.read, converted_to(kind))
         start = add_initial(operands, init, kind)
         combine = values.combining(in_kernels(op, "op"), kind)
         kernel = _segment_kernel(read, bounds.read, combine, start, operands.writer(target, kind))

@@ -9,17 +9,11 @@ import numpy as np
 from numba.core import types
 
 from hip_runtime.array import StreamLike
+from numba_hip.algorithms.argument_checks import is_array
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
 from numba_hip.algorithms.marked_parts import Test, goes_by_parts, is_few, mark_parts
-from numba_hip.algorithms.operands import (
-    Operands,
-    Operator,
-    Reader,
-    accumulator_type,
-    add_initial,
-    count_of,
-    is_array,
-)
+from numba_hip.algorithms.operands import Operands, Operator, accumulator_type, add_initial
+from numba_hip.algorithms.readers import Reader, count_of
 from numba_hip.algorithms.result_counts import NUMBER, Found
 from numba_hip.algorithms.run_parts import reduce_few, reduce_marked
 from numba_hip.algorithms.selections import emit_into, emit_where
@@ -27,6 +21,8 @@ from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
 from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import in_kernels, kept
+from numba_hip.cooperative.value_functions import converted_to, flattened, rebuilt
+from numba_hip.cooperative.value_parts import leaf_kinds
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 from numba_hip.language.untyped_names import grid, gridsize
@@ -102,7 +98,7 @@ def reduce_by_key(
     total = Found(operands, found)
     if number:
         heads, function = _begins(key_reader.read, in_kernels(equal, "equal")), in_kernels(op, "op")
-        read = values.read_transformed(reader.read, values.converted_to(kind))
+        read = values.read_transformed(reader.read, converted_to(kind))
         write_key, write = operands.writer(key_target, key_kind), operands.writer(target, kind)
         if goes_by_parts(operands):
             combine = values.combining(function, kind)
@@ -114,9 +110,8 @@ def reduce_by_key(
                 reduce_marked(operands, marks, kind, key_reader.read, read, combine, *writers)
         else:
             last = operands.add(number - 1)
-            emit = _emit_run_ends(
-                heads.of_any, key_reader.read, write_key, write, _unpacked(kind), total.writer(), last
-            )  # fmt: skip
+            unpacked = rebuilt(kind, 1)
+            emit = _emit_run_ends(heads.of_any, key_reader.read, write_key, write, unpacked, total.writer(), last)
             _scan_runs(operands, number, heads.of_any, read, function, kind, emit)
     return operands.finish_both(targets, out, total.number() if number else total.none())
 
@@ -141,7 +136,7 @@ def run_length_encode(
         heads = _begins(reader.read, in_kernels(equal, "equal"))
         starts = operands.add(operands.array(number, "int64"))
         read = values.read_together((reader.read, values.read_counter(operands.add(NUMBER_ZERO))))
-        write = _write_pair(operands.writer(target, kind), values.write_leaves((starts,), is_tuple=False))
+        write = _write_pair(operands.writer(target, kind), values.write_leaf(starts))
         emit_into(operands, number, heads, read, write, total, reads_all=is_array(source))
         kernel = _length_kernel(starts, total.reader(), operands.writer(lengths, NUMBER))
         blocks = min(-(-number // THREADS), MOST_BLOCKS)
@@ -205,7 +200,7 @@ def _stored(operands: Operands, heads: Any, count: int) -> Any:
     """What *heads* tells of *count* places, stored: processors read a flag in less time than they compare keys, which a
     scan would do twice."""
     place = operands.add(operands.array(count, "uint8"))
-    kernel = store_kernel(heads, values.write_leaves((place,), is_tuple=False))
+    kernel = store_kernel(heads, values.write_leaf(place))
     kernel[-(-count // THREADS), THREADS, operands.launch_stream](count, *operands.leaves)
     return values.read_leaf(place)
 
@@ -220,19 +215,19 @@ def _scan_of_heads(
     if count:
         function = in_kernels(op, "op")
         start = None if init is None else add_initial(operands, init, kind)
-        read = values.read_transformed(reader.read, values.converted_to(kind))
+        read = values.read_transformed(reader.read, converted_to(kind))
         write, combine = operands.writer(target, kind), values.combining(function, kind)
-        emit = _emit_scan(heads, write, combine, start, _unpacked(kind), inclusive)
+        emit = _emit_scan(heads, write, combine, start, rebuilt(kind, 1), inclusive)
         _scan_runs(operands, count, heads, read, function, kind, emit)
     return operands.finish(target, out)
 
 
 def _scan_runs(operands: Operands, count: int, heads: Any, read: Any, op: Any, kind: types.Type, emit: Any) -> None:
     """Scan pairs of how many runs have begun and what has been combined since the last of them did."""
-    parts = tuple(values.leaf_kinds(kind))
-    plain = values.converted_to(types.Tuple(parts)) if isinstance(kind, types.BaseTuple) else None
+    parts = tuple(leaf_kinds(kind))
+    plain = flattened(kind) if isinstance(kind, types.BaseTuple) else None
     packed, pair = types.Tuple((NUMBER, *parts)), _packed(heads, read, plain)
-    operator_of_runs = _of_runs(values.combining(op, kind), _unpacked(kind), plain)
+    operator_of_runs = _of_runs(values.combining(op, kind), rebuilt(kind, 1), plain)
     scan_tiles(operands, tiles_of(operands.device, count), pair, operator_of_runs, packed, emit)
 
 
@@ -259,24 +254,13 @@ def _begins(read: Any, equal: Any) -> Test:
 
 @kept
 def _packed(heads: Any, read: Any, plain: Any) -> Any:
-    """A function of (leaves, i): 1 where a run begins, else 0, and the value; *plain* makes a tuple without names of
-    one that may have some, which Numba does not add to others, and is None for numbers."""
+    """A function of (leaves, i): 1 where a run begins, else 0, and the value; *plain* makes a flat tuple of
+    one, and is None for numbers."""
     if plain is not None:
         return jit(device=True)(
             lambda leaves, i: (NUMBER(1) if heads(leaves, i) else NUMBER(0), *plain(read(leaves, i)))
         )
     return jit(device=True)(lambda leaves, i: (NUMBER(1) if heads(leaves, i) else NUMBER(0), read(leaves, i)))
-
-
-@kept
-def _unpacked(kind: types.Type) -> Any:
-    """A function of what `_packed` gives: the value of *kind*."""
-    if not isinstance(kind, types.BaseTuple):
-        return jit(device=True)(lambda packed: packed[1])
-    named = values.class_of(kind)
-    if named is None:
-        return jit(device=True)(lambda packed: packed[1:])
-    return jit(device=True)(lambda packed: named(*packed[1:]))
 
 
 @kept

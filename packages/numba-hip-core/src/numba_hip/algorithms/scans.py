@@ -6,11 +6,13 @@ import operator
 from typing import Any
 
 from hip_runtime.array import StreamLike
-from numba_hip.algorithms.operands import Operands, Operator, accumulator_type, add_initial, count_of
+from numba_hip.algorithms.operands import Operands, Operator, accumulator_type, add_initial
+from numba_hip.algorithms.readers import count_of
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
 from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import in_kernels, kept
+from numba_hip.cooperative.value_functions import converted_to
 from numba_hip.decorators import jit
 
 
@@ -58,7 +60,7 @@ def _scan(
     if number:
         start = None if init is None else add_initial(operands, init, kind)
         write = operands.writer(target, kind)
-        read = values.read_transformed(reader.read, values.converted_to(kind))
+        read = values.read_transformed(reader.read, converted_to(kind))
         emit = _emit(write, values.combining(combine, kind), start, is_inclusive)
         scan_tiles(operands, tiles_of(operands.device, number), read, combine, kind, emit)
     return operands.finish(target, out)

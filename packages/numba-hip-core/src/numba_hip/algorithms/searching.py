@@ -9,7 +9,8 @@ from numba.core import types
 
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
-from numba_hip.algorithms.operands import Operands, Operator, count_of
+from numba_hip.algorithms.operands import Operands, Operator
+from numba_hip.algorithms.readers import count_of
 from numba_hip.cooperative.operators import in_kernels, kept
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError

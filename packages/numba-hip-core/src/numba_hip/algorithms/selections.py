@@ -8,8 +8,10 @@ from typing import Any
 
 from hip_runtime import DeviceArray
 from hip_runtime.array import StreamLike
+from numba_hip.algorithms.argument_checks import is_array
 from numba_hip.algorithms.marked_parts import Test, goes_by_parts, is_few, mark_parts, write_few, write_marked
-from numba_hip.algorithms.operands import Operands, Reader, count_of, is_array
+from numba_hip.algorithms.operands import Operands
+from numba_hip.algorithms.readers import Reader, count_of
 from numba_hip.algorithms.result_counts import NUMBER, Found
 from numba_hip.algorithms.tiled_scan import BY_VOTES, scan_tiles
 from numba_hip.algorithms.tiles import tiles_of

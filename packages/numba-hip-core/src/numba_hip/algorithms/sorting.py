@@ -10,24 +10,19 @@ from numba.core import types
 
 from hip_runtime import DeviceArray, is_device_array
 from hip_runtime.array import StreamLike
+from numba_hip.algorithms.argument_checks import check_ascending, is_count
+from numba_hip.algorithms.array_parts import beginning, columns_of, share_memory
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
 from numba_hip.algorithms.merging import sort_by
-from numba_hip.algorithms.operands import (
-    Operands,
-    Operator,
-    Pair,
-    beginning,
-    check_ascending,
-    count_of,
-    is_count,
-    share_memory,
-)
+from numba_hip.algorithms.operands import Operands, Operator, Pair
 from numba_hip.algorithms.radix_segments import MOST_IN_ONE, sort_segments
 from numba_hip.algorithms.radix_selection import LEAST_SHARE, select_places
 from numba_hip.algorithms.radix_sort import sort_pairs, uses_blocks
+from numba_hip.algorithms.readers import count_of
 from numba_hip.cooperative import values
 from numba_hip.cooperative.arguments import checked_bits
 from numba_hip.cooperative.operators import in_kernels, kept
+from numba_hip.cooperative.value_functions import rebuilt
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 
@@ -120,7 +115,7 @@ def sort_by_key(
     if read is None:
         _copy(operands, key_reader.read, number, operands.writer(key_target, key_kind))
         _copy(operands, reader.read, number, operands.writer(target, kind))
-    _sort(operands, results[0], _columns(results[1]), key_kind, less, descending, "keys", read, bits)
+    _sort(operands, results[0], columns_of(results[1]), key_kind, less, descending, "keys", read, bits)
     return operands.finish_both(targets, out)
 
 
@@ -222,13 +217,11 @@ def _sort(
     if less is None:
         raise AlgorithmError(f"{argument} has records, which have no order of their own: pass less=")
     function = in_kernels(less, "less")
-    columns = [*_columns(keys), *others]
+    columns = [*columns_of(keys), *others]
     dense = [operands.array(column.size, column.dtype) for column in columns]
     for made, column in zip(dense, columns, strict=True):
         made.copy_to_device(column, stream=operands.stream)
-    parts = keys.dtype.names
-    key_of = values.key_of(None if parts is None else len(parts), values.class_of(kind))
-    done = sort_by(operands, dense, key_of, _reversed(function) if descending else function)
+    done = sort_by(operands, dense, rebuilt(kind), _reversed(function) if descending else function)
     for column, made in zip(columns, done, strict=True):
         column.copy_to_device(made, stream=operands.stream)
 
@@ -266,11 +259,6 @@ def _read_at_once(
 def _is_on_device(operands: Operands, source: Any) -> bool:
     """Whether *source* has memory that kernels read, which the host's is for the CPU device."""
     return is_device_array(source) or (operands.device.is_cpu and isinstance(source, np.ndarray))
-
-
-def _columns(array: DeviceArray) -> list[DeviceArray]:
-    """The arrays of the numbers that elements consist of."""
-    return [array] if array.dtype.names is None else [array.field(name) for name in array.dtype.names]
 
 
 def _number(operands: Operands, count: int, places: DeviceArray) -> None:

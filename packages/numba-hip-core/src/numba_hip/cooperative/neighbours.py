@@ -6,10 +6,10 @@ from typing import Any
 
 from numba.core import types
 
-from numba_hip.cooperative import values
 from numba_hip.cooperative.groups import Group
 from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.shared_values import items_of, memory_of, room_for
+from numba_hip.cooperative.value_functions import converted_to
 from numba_hip.decorators import jit
 
 
@@ -36,7 +36,7 @@ def moving(group: Group, kind: types.Type) -> Any:
 def moving_by(group: Group, kind: types.Type, *, around: bool) -> Any:
     """A device function of (value, distance): the value of the thread that is *distance* higher."""
     move, rank_of, size_of = moving(group, kind), group.rank, group.size
-    convert = values.converted_to(kind)
+    convert = converted_to(kind)
     if around:
         return jit(device=True)(lambda value, distance: move(convert(value), (rank_of() + distance) % size_of()))
     return jit(device=True)(lambda value, distance: move(convert(value), rank_of() + distance))

@@ -12,6 +12,8 @@ from numba_hip.cooperative.merge_sorts import merge_sorting
 from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.radix_ranks import radix_sorting
 from numba_hip.cooperative.shared_values import items_of
+from numba_hip.cooperative.value_functions import rebuilt
+from numba_hip.cooperative.value_parts import leaf_kinds
 from numba_hip.decorators import jit
 
 
@@ -21,7 +23,7 @@ def radix_sort_of(
     striped: bool,
 ) -> Any:  # fmt: skip
     """A device function of (keys, values, valid_items=None), without *value* of (keys, valid_items=None)."""
-    kind = types.Tuple([key, *([] if value is None else values.leaf_kinds(value))])
+    kind = types.Tuple([key, *([] if value is None else leaf_kinds(value))])
     sort = radix_sorting(group, kind, key, items, bits, descending=descending, striped_at_end=striped)
     every = _all_of(group, items)
     if value is None:
@@ -64,10 +66,8 @@ def merge_sort_keys(group: Group, kind: types.Type, items: int, less: Any) -> An
 @kept
 def merge_sort_pairs(group: Group, key: types.Type, value: types.Type, items: int, less: Any) -> Any:
     """A device function of (keys, values, valid_items=None)."""
-    kinds = values.leaf_kinds(key)
-    kind = types.Tuple([*kinds, *values.leaf_kinds(value)])
-    parts = len(kinds) if isinstance(key, types.BaseTuple) else None
-    compare = values.compared(values.key_of(parts, values.class_of(key)), less)
+    kind = types.Tuple([*leaf_kinds(key), *leaf_kinds(value)])
+    compare = values.compared(rebuilt(key), less)
     sort, every = merge_sorting(group, kind, items, compare), _all_of(group, items)
     keys_of, leaves_of = items_of(key).allocate, items_of(value).allocate
 

@@ -13,6 +13,8 @@ from numba.core import types
 from numba_hip.cooperative import values
 from numba_hip.cooperative.groups import Group
 from numba_hip.cooperative.operators import kept
+from numba_hip.cooperative.value_functions import function_of
+from numba_hip.cooperative.value_parts import leaf_kinds
 from numba_hip.decorators import jit
 from numba_hip.language.untyped_names import shared_array
 
@@ -32,41 +34,35 @@ class SharedValues(NamedTuple):
 def memory_of(group: Group, kind: types.Type, count: int, purpose: Purpose) -> SharedValues:
     """Shared memory for *count* values of *kind*: the waves of a block, which do not wait for one another, have none
     together with the block."""
-    kinds = values.leaf_kinds(kind)
+    kinds = leaf_kinds(kind)
     owner = f"{purpose} of waves" if group.is_wave else purpose
-    allocate = _allocate_one(kinds[0], count, owner)
-    for place, one in enumerate(kinds[1:], 1):
-        allocate = _joined(allocate, _allocate_one(one, count, f"{owner} {place}"))
     places = tuple(range(len(kinds)))
-    write = values.write_leaves(places, is_tuple=isinstance(kind, types.BaseTuple))
-    return SharedValues(allocate, values.read_parts(places, kind), write)
+    names = {f"allocate_{place}": _allocate_one(kinds[place], count, f"{owner} {place}") for place in places}
+    allocate = function_of("", [f"return ({''.join(f'{name}(), ' for name in names)})"], names)
+    return SharedValues(allocate, values.read_parts(places, kind), values.write_parts(places, kind))
 
 
 def _allocate_one(kind: types.Type, count: int, purpose: str) -> Any:
     @jit(device=True)
     def allocate():  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
-        return (shared_array(count, kind),) if purpose else None
+        return shared_array(count, kind) if purpose else None
 
     return allocate
 
 
-def _joined(first: Any, second: Any) -> Any:
-    return jit(device=True)(lambda: (*first(), *second()))
-
-
 @kept
 def items_of(kind: types.Type, count: int = 0) -> SharedValues:
-    """The items of a thread: an array, for values that are tuples a tuple of arrays, of *count* elements at least. What
-    they are is given in place of the memory: `SharedValues.allocate` makes leaves of it.
+    """The items of a thread: an array, for values that are tuples a tuple of arrays, one for each of their numbers, of
+    *count* elements at least. What they are is given in place of the memory: `SharedValues.allocate` makes leaves of
+    it.
 
     Kernels raise an `IndexError` for fewer; LLVM leaves nothing of that where the number of elements is a constant.
     """
-    places = tuple(range(len(values.leaf_kinds(kind))))
-    is_tuple = isinstance(kind, types.BaseTuple)
-    leaves: Any = jit(device=True)((lambda items: items) if is_tuple else (lambda items: (items,)))
-    for place in places if count else ():
-        leaves = _checked(leaves, place, room_for(count))
-    return SharedValues(leaves, values.read_parts(places, kind), values.write_leaves(places, is_tuple=is_tuple))
+    places = tuple(range(len(leaf_kinds(kind))))
+    leaves = "items" if isinstance(kind, types.BaseTuple) else "(items,)"
+    checks = [f"check({leaves}[{place}])" for place in places] if count else []
+    leaves_of = function_of("items", [*checks, f"return {leaves}"], {"check": room_for(count)} if count else {})
+    return SharedValues(leaves_of, values.read_parts(places, kind), values.write_parts(places, kind))
 
 
 @kept
@@ -80,13 +76,3 @@ def room_for(count: int) -> Any:
             raise IndexError(message)
 
     return check
-
-
-def _checked(leaves_of: Any, place: int, check: Any) -> Any:
-    @jit(device=True)
-    def checked(items):  # type: ignore[no-untyped-def]
-        leaves = leaves_of(items)
-        check(leaves[place])
-        return leaves
-
-    return checked

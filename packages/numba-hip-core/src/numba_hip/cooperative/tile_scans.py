@@ -6,18 +6,18 @@ from typing import Any
 
 from numba.core import types
 
-from numba_hip.cooperative import values
 from numba_hip.cooperative.groups import Group
 from numba_hip.cooperative.operators import kept
 from numba_hip.cooperative.scans import reduction, scan
 from numba_hip.cooperative.shared_values import items_of
+from numba_hip.cooperative.value_functions import converted_to
 from numba_hip.decorators import jit
 
 
 @kept
 def value_reduction(group: Group, kind: types.Type, combine: Any) -> Any:
     """A device function of (value, valid_items=None)."""
-    reduce_values, convert, size_of = reduction(group, kind, combine), values.converted_to(kind), group.size
+    reduce_values, convert, size_of = reduction(group, kind, combine), converted_to(kind), group.size
     reduce_all = reduction(group, kind, combine, of_all=True)
 
     @jit(device=True)
@@ -56,7 +56,7 @@ def item_reduction(group: Group, kind: types.Type, items: int, combine: Any) -> 
 @kept
 def value_scan(group: Group, kind: types.Type, combine: Any, *, inclusive: bool, aggregate: bool) -> Any:
     """A device function of a value and what comes before all: the prefix, with *aggregate* also what all come to."""
-    scan_values, convert, rank_of = scan(group, kind, combine), values.converted_to(kind), group.rank
+    scan_values, convert, rank_of = scan(group, kind, combine), converted_to(kind), group.rank
 
     @jit(device=True)
     def scan_inclusively(value, initial=None):  # type: ignore[no-untyped-def]
@@ -85,7 +85,7 @@ def value_scan(group: Group, kind: types.Type, combine: Any, *, inclusive: bool,
 def item_scan(group: Group, kind: types.Type, items: int, combine: Any, *, inclusive: bool) -> Any:
     """A device function of a thread's items, which it replaces by prefixes, and what comes before all; returns what all
     items come to."""
-    scan_values, convert, rank_of = scan(group, kind, combine), values.converted_to(kind), group.rank
+    scan_values, convert, rank_of = scan(group, kind, combine), converted_to(kind), group.rank
     leaves_of, read, write = items_of(kind, items)
 
     @jit(device=True)

@@ -1,5 +1,4 @@
-"""Values of algorithms and of groups of threads: numbers and tuples of numbers, and how kernels read, write and convert
-them.
+"""How kernels read, write and combine the values of algorithms and of groups of threads.
 
 A kernel gets one tuple of *leaves*: arrays and numbers. Readers and writers are device functions that know the places
 of theirs in it. Each is made once for equal parts, so that equal calls find the kernel that was compiled before.
@@ -7,8 +6,6 @@ of theirs in it. Each is made once for equal parts, so that equal calls find the
 
 from __future__ import annotations
 
-from collections import namedtuple
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -18,14 +15,19 @@ from numba.core.errors import NumbaError
 
 from hip_devicelib.codeobject import CPU_TARGET
 from numba_hip._numba.compiler import compiling_for
-from numba_hip._numba.typing import as_dtype, from_dtype
+from numba_hip._numba.typing import as_dtype
 from numba_hip.compilation.target_registry import compile_target
 from numba_hip.cooperative.operators import KEPT, kept
+from numba_hip.cooperative.value_functions import converted_to, expression_of, function_of, paths_of
+from numba_hip.cooperative.value_parts import is_like, is_number, leaf_kinds, value_kind
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 
 PLACE = types.int64
 """The type of an index into the elements of an algorithm."""
+
+MOST_PARTS = 64
+"""Numbers of one value: kernels get an array for each, and keep them in registers."""
 
 
 def returned_type(function: Any, *arguments: types.Type) -> types.Type:
@@ -40,19 +42,26 @@ def returned_type(function: Any, *arguments: types.Type) -> types.Type:
 
 
 def dtypes_of(kind: types.Type, argument: str) -> list[np.dtype[Any]]:
-    """The dtypes of the numbers that a value of *kind* consists of. Raises `AlgorithmError` for values that are neither
-    numbers nor tuples of numbers; *argument* is where they come from."""
+    """The dtypes of the numbers that a value of *kind* consists of. Raises `AlgorithmError` for values that consist of
+    something else, or of more than `MOST_PARTS`; *argument* is where they come from."""
     dtypes = _known_dtypes(kind)
     if not dtypes:
-        raise AlgorithmError(f"{argument} has values of type {kind}; algorithms take numbers and tuples of numbers")
+        raise AlgorithmError(
+            f"{argument} has values of type {kind}; algorithms take numbers, and tuples and records of numbers"
+        )
+    if len(dtypes) > MOST_PARTS:
+        raise AlgorithmError(
+            f"{argument} has values of {len(dtypes)} numbers each; algorithms take {MOST_PARTS} at most: pass the "
+            "fields that they look at with algorithms.CountingIterator(0), and gather the elements by the places"
+        )
     return list(dtypes)
 
 
 @lru_cache(KEPT)
 def _known_dtypes(kind: types.Type) -> tuple[np.dtype[Any], ...]:
-    """The dtypes of the numbers of a value of *kind*; none for values that are no numbers, nor tuples of some."""
+    """The dtypes of the numbers of a value of *kind*; none for values of anything else."""
     parts = leaf_kinds(kind)
-    if not all(map(_is_number, parts)):
+    if not all(map(is_number, parts)):
         return ()
     return tuple(as_dtype(types.unliteral(part)) for part in parts)
 
@@ -66,43 +75,13 @@ def kind_of(dtype: Any, argument: str) -> types.Type:
         dtypes_of(dtype, argument)
         return dtype
     try:
-        found = as_dtype(dtype) if isinstance(dtype, types.Record) else np.dtype(dtype)
-        if found.names is None:
-            made = from_dtype(found)
-        else:
-            parts = [from_dtype(found.fields[name][0]) for name in found.names]
-            made = types.NamedTuple(parts, record_class(found.names))
+        made = value_kind(as_dtype(dtype) if isinstance(dtype, types.Record) else np.dtype(dtype))
     except (TypeError, NotImplementedError, ValueError) as error:
         raise AlgorithmError(
             f"{argument} is {dtype!r}; pass a type of numbers, of records, or a tuple: {error}"
         ) from None
     dtypes_of(made, argument)
     return made
-
-
-def _is_number(kind: types.Type) -> bool:
-    return isinstance(kind, (types.Number, types.Boolean, types.NPDatetime, types.NPTimedelta))
-
-
-def leaf_kinds(kind: types.Type) -> list[types.Type]:
-    """The types of the numbers that a value of *kind* consists of."""
-    return list(kind) if isinstance(kind, types.BaseTuple) else [kind]
-
-
-@kept
-def record_class(fields: tuple[str, ...]) -> type:
-    """The class of the tuples that records with *fields* are read as."""
-    return namedtuple("Record", fields)
-
-
-@kept
-def key_of(parts: int | None, named: type | None) -> Any:
-    """A function of the numbers of an element: the key, a number or a tuple of the first *parts*."""
-    if parts is None:
-        return jit(device=True)(lambda element: element[0])
-    if named is None:
-        return jit(device=True)(lambda element: element[:parts])
-    return jit(device=True)(lambda element: named(*element[:parts]))
 
 
 @kept
@@ -128,11 +107,22 @@ def read_constant(place: int) -> Any:
 
 
 @kept
+def write_leaf(place: int) -> Any:
+    """A function of (leaves, i, value) that stores a number in the array at *place*; i is not negative."""
+
+    @jit(device=True)
+    def write(leaves, i, value):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
+        leaves[place][types.uint64(i)] = value
+
+    return write
+
+
+@kept
 def read_counter(place: int) -> Any:
     """A function of (leaves, i): the number at *place* and i, of the type of that number."""
 
     @jit(device=True)
-    def read(leaves, i):  # type: ignore[no-untyped-def]  # for kernels alone, as all of these
+    def read(leaves, i):  # type: ignore[no-untyped-def]
         start = leaves[place]
         return type(start)(start + i)
 
@@ -167,89 +157,48 @@ def read_reversed(read: Any, place: int) -> Any:
 
 
 @kept
-def read_together(reads: tuple[Any, ...], named: type | None = None) -> Any:
-    """A function of (leaves, i): a tuple of what each of *reads* returns, of the class *named* if given."""
-    first = reads[0]
-    joined: Any = jit(device=True)(lambda leaves, i: (first(leaves, i),))
-    for read in reads[1:]:
-        joined = _joined(joined, read)
-    return joined if named is None else jit(device=True)(lambda leaves, i: named(*joined(leaves, i)))
+def read_together(reads: tuple[Any, ...]) -> Any:
+    """A function of (leaves, i): a tuple of what each of *reads* returns."""
+    names = {f"read_{place}": read for place, read in enumerate(reads)}
+    return function_of("leaves, i", [f"return ({''.join(f'{name}(leaves, i), ' for name in names)})"], names)
 
 
 @kept
 def read_parts(places: tuple[int, ...], kind: types.Type) -> Any:
-    """A function of (leaves, i): a value of *kind* whose parts are in the arrays at *places*."""
+    """A function of (leaves, i): a value of *kind* whose parts are in the arrays at *places*; i is not negative."""
     if not isinstance(kind, types.BaseTuple):
         return read_leaf(places[0])
-    return read_together(tuple(map(read_leaf, places)), class_of(kind))
-
-
-def class_of(kind: types.Type) -> type | None:
-    """The class of the tuples of *kind*, if they have names."""
-    return kind.instance_class if isinstance(kind, types.BaseNamedTuple) else None
-
-
-def _joined(read_tuple: Any, read: Any) -> Any:
-    return jit(device=True)(lambda leaves, i: (*read_tuple(leaves, i), read(leaves, i)))
+    names: dict[str, Any] = {"uint64": types.uint64}
+    parts = (f"leaves[{place}][place]" for place in places)
+    return function_of("leaves, i", ["place = uint64(i)", f"return {expression_of(kind, parts, names)}"], names)
 
 
 @kept
-def write_leaves(places: tuple[int, ...], *, is_tuple: bool) -> Any:
-    """A function of (leaves, i, value) that stores the *value*, or the parts of a tuple, in the arrays at *places*; i
-    is not negative."""
-    if not is_tuple:
-        place = places[0]
-
-        @jit(device=True)
-        def write(leaves, i, value):  # type: ignore[no-untyped-def]
-            leaves[place][types.uint64(i)] = value
-
-        return write
-    write = _write_part(places[0], 0)
-    for part, place in enumerate(places[1:], 1):
-        write = _both(write, _write_part(place, part))
-    return write
-
-
-def _write_part(place: int, part: int) -> Any:
-    @jit(device=True)
-    def write(leaves, i, value):  # type: ignore[no-untyped-def]
-        leaves[place][types.uint64(i)] = value[part]
-
-    return write
-
-
-def _both(first: Any, second: Any) -> Any:
-    @jit(device=True)
-    def write(leaves, i, value):  # type: ignore[no-untyped-def]
-        first(leaves, i, value)
-        second(leaves, i, value)
-
-    return write
-
-
-@kept
-def converted_to(kind: types.Type) -> Any:
-    """A function that converts a value to *kind*: a number, or a tuple of as many numbers."""
+def read_constants(places: tuple[int, ...], kind: types.Type) -> Any:
+    """A function of (leaves, i): the value of *kind* whose parts are the numbers at *places*."""
     if not isinstance(kind, types.BaseTuple):
-        return jit(device=True)(lambda value: kind(value))
-    made = _convert_parts(list(kind))
-    if not isinstance(kind, types.BaseNamedTuple):
-        return made
-    named = kind.instance_class
-    return jit(device=True)(lambda value: named(*made(value)))
+        return read_constant(places[0])
+    names: dict[str, Any] = {}
+    parts = (f"leaves[{place}]" for place in places)
+    return function_of("leaves, i", [f"return {expression_of(kind, parts, names)}"], names)
 
 
-def _convert_parts(kinds: Sequence[types.Type]) -> Any:
-    first = kinds[0]
-    converted = jit(device=True)(lambda value: (first(value[0]),))
-    for part, kind in enumerate(kinds[1:], 1):
-        converted = _convert_next(converted, part, kind)
-    return converted
+@kept
+def write_parts(places: tuple[int, ...], kind: types.Type) -> Any:
+    """A function of (leaves, i, value) that stores the parts of a *value* of *kind* in the arrays at *places*; i is not
+    negative."""
+    if not isinstance(kind, types.BaseTuple):
+        return write_leaf(places[0])
+    stores = [f"leaves[{place}][place] = {path}" for place, path in zip(places, paths_of(kind), strict=True)]
+    return function_of("leaves, i, value", ["place = uint64(i)", *stores], {"uint64": types.uint64})
 
 
-def _convert_next(before: Any, part: int, kind: types.Type) -> Any:
-    return jit(device=True)(lambda value: (*before(value), kind(value[part])))
+@kept
+def move_between(source: int, target: int, arrays: int) -> Any:
+    """A function of (leaves, i, place): store element i of each of so many *arrays* from *source* on at *place* of one
+    from *target* on."""
+    moves = [f"leaves[{target + one}][place] = leaves[{source + one}][i]" for one in range(arrays)]
+    return function_of("leaves, i, place", moves, {})
 
 
 def _check_result(operator: Any, kind: types.Type, argument: str) -> None:
@@ -257,9 +206,7 @@ def _check_result(operator: Any, kind: types.Type, argument: str) -> None:
         found = types.unliteral(returned_type(operator, kind, kind))
     except (NumbaError, ValueError, AttributeError):
         return  # a function of Python's own, or compiling the kernel tells where in the operator
-    parts, wanted = leaf_kinds(found), leaf_kinds(kind)
-    alike = isinstance(found, types.BaseTuple) == isinstance(kind, types.BaseTuple) and len(parts) == len(wanted)
-    if not alike or not all(map(_is_number, parts)):
+    if not is_like(found, kind):
         raise AlgorithmError(f"{argument} gives {found} for two values of type {kind}; it has to give another of these")
 
 

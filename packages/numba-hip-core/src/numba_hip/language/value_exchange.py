@@ -30,7 +30,8 @@ def _check_value(function: str, kind: types.Type) -> types.Type:
     plain = number_type(kind)
     if isinstance(plain, NUMBERS):
         return plain
-    raise TypingError(f"hip.{function} exchanges numbers and tuples of numbers between lanes, not {kind}")
+    advice = ": pass a tuple of its fields" if isinstance(kind, types.Record) else ""
+    raise TypingError(f"hip.{function} exchanges numbers and tuples of numbers between lanes, not {kind}{advice}")
 
 
 def _move(builder: ir.IRBuilder, value: ir.Value, shuffle: Callable[[ir.Value], ir.Value]) -> ir.Value:

@@ -8,7 +8,7 @@ import numpy as np
 from numba.core import types
 from numba.extending import typeof_impl
 
-from numba_hip.cooperative.values import record_class
+from numba_hip.cooperative.value_parts import record_class
 from numba_hip.errors import AlgorithmError
 
 

@@ -1,0 +1,277 @@
+"""Records of records and of small arrays as values of algorithms, blocks and waves, beside NumPy and Python."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numba.core import types
+from numba.core.errors import TypingError
+
+import numba_hip as hip
+from numba_hip import algorithms, block, wave
+from numba_hip.algorithms import AlgorithmError, CountingIterator, TransformIterator, ZipIterator, runs
+from numba_hip.cooperative import value_parts
+
+Host = np.ndarray[Any, Any]
+
+LINE = np.dtype([("slope", np.int64), ("shift", np.int64)])
+"""x -> slope * x + shift, modulo a prime: to follow one another is associative, and not commutative."""
+
+STEP = np.dtype([("line", LINE), ("ends", np.int16, (2,)), ("weight", np.float32)])
+PACKED = np.dtype([("mark", np.uint8), ("line", LINE), ("weight", np.float32), ("ends", np.int16, (2,))])
+ALIGNED = np.dtype([("mark", np.uint8), ("corners", LINE, (2, 3)), ("grid", np.float16, (2, 2))], align=True)
+IN_ARRAYS = np.dtype([("pair", (np.dtype((np.int32, (2,))), (3,))), ("inner", [("inner", [("value", np.float64)])])])
+DEEP = [STEP, PACKED, ALIGNED, IN_ARRAYS]
+
+PRIME = 10007
+
+
+def follow(first: Any, second: Any) -> Any:
+    """One step after the other; a tuple of tuples, whose fields have no names."""
+    slope = first.line.slope * second.line.slope % PRIME
+    shift = (second.line.slope * first.line.shift + second.line.shift) % PRIME
+    ends = (min(first.ends[0], second.ends[0]), max(first.ends[1], second.ends[1]))
+    return (slope, shift), ends, first.weight + second.weight
+
+
+def steps(size: int, seed: int = 0) -> Host:
+    made = np.zeros(size, STEP)
+    generator = np.random.default_rng(seed + size)
+    made["line"]["slope"], made["line"]["shift"] = generator.integers(0, PRIME, (2, size))
+    made["ends"], made["weight"] = generator.integers(-99, 99, (size, 2)), generator.integers(0, 5, size)
+    return made
+
+
+def followed(given: Host) -> Host:
+    """`follow` of all elements up to each, by Python's own numbers."""
+    made = given.copy()
+    for before, one in itertools.pairwise(made):
+        slope, shift = (int(before["line"][name]) for name in ("slope", "shift"))
+        one["line"] = (
+            slope * int(one["line"]["slope"]) % PRIME,
+            (int(one["line"]["slope"]) * shift + int(one["line"]["shift"])) % PRIME,
+        )
+        one["ends"] = min(before["ends"][0], one["ends"][0]), max(before["ends"][1], one["ends"][1])
+        one["weight"] += before["weight"]
+    return made
+
+
+def noise(size: int, dtype: Any) -> Host:
+    """Elements of any bytes below 60: no number of theirs is a NaN."""
+    return np.random.default_rng(size).integers(0, 60, size * dtype.itemsize).astype(np.uint8).view(dtype)
+
+
+def host(array: Any) -> Host:
+    found: Host = array.copy_to_host() if hip.is_device_array(array) else array
+    return found
+
+
+def same(found: Any, wanted: Host) -> None:
+    """The same numbers in the same fields, wherever in an element these are: NumPy compares no padding."""
+    found = host(found)
+    assert found.dtype.names == wanted.dtype.names
+    for name in wanted.dtype.names or ():
+        if wanted[name].dtype.names is None:
+            np.testing.assert_array_equal(found[name], wanted[name])
+        else:
+            same(found[name], wanted[name])
+
+
+@pytest.mark.parametrize("size", [1, 2, 65, 1025, 5001])
+def test_steps_are_combined_in_their_order(size: int) -> None:
+    given = steps(size)
+    through, stream = followed(given), hip.stream()
+    on_device = hip.to_device(given)
+    same(np.array([algorithms.reduce(given, follow, commutative=False)], STEP), through[-1:])
+    same(algorithms.inclusive_scan(on_device, follow, stream=stream), through)
+    first = steps(1, seed=9)
+    behind = followed(np.concatenate([first, given]))
+    for init in (first[0], ((*first[0]["line"],), tuple(first[0]["ends"]), float(first[0]["weight"]))):
+        same(algorithms.exclusive_scan(given, follow, init), behind[:-1])
+    room = hip.to_device(np.zeros(2 * size, STEP))
+    algorithms.inclusive_scan(on_device[::-1], follow, out=room[::2])
+    same(room[::2], followed(given[::-1]))
+    same(room[1::2], np.zeros(size, STEP))
+    algorithms.inclusive_scan(on_device, follow, out=on_device)
+    same(on_device, through)
+
+
+@pytest.mark.parametrize("by_parts", [True, False])
+def test_steps_are_combined_in_segments_and_by_keys(by_parts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not by_parts:
+        monkeypatch.setattr(runs, "goes_by_parts", lambda operands: False)
+    given, keys = steps(3000), np.sort(np.random.default_rng(4).integers(0, 40, 3000))
+    bounds = [0, *(np.flatnonzero(np.diff(keys)) + 1), 3000]
+    parts = [followed(given[a:b]) for a, b in itertools.pairwise(bounds)]
+    found, totals = algorithms.reduce_by_key(keys, given, follow)
+    np.testing.assert_array_equal(found, np.unique(keys))
+    same(totals, np.concatenate([part[-1:] for part in parts]))
+    same(algorithms.scan_by_key(keys, given, follow), np.concatenate(parts))
+    same(algorithms.segmented_scan(hip.to_device(given), bounds[1:-1], follow), np.concatenate(parts))
+    same(
+        algorithms.segmented_reduce(given, bounds, follow, init=((1, 0), (99, -99), 0.0)),
+        np.concatenate([part[-1:] for part in parts]),
+    )
+
+
+@pytest.mark.parametrize("dtype", DEEP)
+def test_elements_move_with_all_of_their_parts(dtype: Any) -> None:
+    given, keys = noise(1500, dtype), np.random.default_rng(2).integers(0, 300, 1500).astype(np.int16)
+    order = np.argsort(keys, kind="stable")
+    _, moved = algorithms.sort_by_key(keys, given)
+    assert moved.dtype == given.dtype or dtype in (ALIGNED, IN_ARRAYS)  # without padding, and axes as one
+    same(moved, given[order])
+    on_device = hip.to_device(given)
+    same(algorithms.gather(on_device, order), given[order])
+    room = hip.to_device(np.zeros(1500, dtype))
+    assert algorithms.scatter(on_device, order, room) is room
+    same(room, given[np.argsort(order)])
+    _, moved = algorithms.sort_by_key(keys, on_device, lambda a, b: a > b, out=(None, room))
+    assert moved is room
+    same(room, given[np.argsort(-keys, kind="stable")])
+    odd = keys % 2 == 1
+    same(algorithms.select(given, flags=odd), given[odd])
+    repeated = np.repeat(given[:50], 30)
+    kept, lengths = algorithms.run_length_encode(repeated)
+    same(kept, given[:50])
+    assert (lengths == 30).all()
+    same(algorithms.unique_by_key(np.arange(50).repeat(30), repeated)[1], given[:50])
+
+
+def test_elements_are_compared_by_their_parts() -> None:
+    given = steps(2000)
+    slopes = given["line"]["slope"]
+    same(algorithms.sort(given, lambda a, b: a.line.slope < b.line.slope), given[np.argsort(slopes, kind="stable")])
+    last = given["ends"][:, 1]
+    order = np.argsort(last, kind="stable")
+    np.testing.assert_array_equal(algorithms.argsort(given, lambda a, b: a.ends[1] < b.ends[1]), order)
+    ordered = given[order]
+    first, second = ordered[::2], ordered[1::2]
+    merged = algorithms.merge(first, second, lambda a, b: a.ends[1] < b.ends[1])
+    both = np.concatenate([first, second])
+    same(merged, both[np.argsort(both["ends"][:, 1], kind="stable")])
+    at = algorithms.searchsorted(ordered, given, less=lambda a, b: a.ends[1] < b.ends[1])
+    np.testing.assert_array_equal(at, np.searchsorted(last[order], last))
+
+
+def test_parts_are_made_and_read_by_functions() -> None:
+    given = steps(700)
+    weighed = algorithms.transform_reduce(given, lambda one: one.weight * one.ends[0])
+    np.testing.assert_allclose(weighed, (given["weight"] * given["ends"][:, 0]).sum())
+    pairs = algorithms.transform(lambda one: (one.line.shift, (one.weight, (one.ends, True))), given)
+    assert pairs.dtype["f1"].names == ("f0", "f1")
+    np.testing.assert_array_equal(pairs["f1"]["f1"]["f0"], given["ends"])
+    np.testing.assert_array_equal(pairs["f1"]["f0"], given["weight"])
+    assert pairs["f1"]["f1"]["f1"].all()
+    zipped = ZipIterator(given, TransformIterator(CountingIterator(0), lambda place: (place, place * 0.5)))
+    heaviest = algorithms.reduce(
+        zipped, lambda a, b: a if a[0].weight > b[0].weight or (a[0].weight == b[0].weight and a[1][0] < b[1][0]) else b
+    )
+    place = int(np.argmax(given["weight"]))
+    assert heaviest["f1"].tolist() == [place, place * 0.5] or heaviest["f1"].tolist() == (place, place * 0.5)
+    assert heaviest["f0"] == given[place]
+
+
+@pytest.mark.parametrize("makers", [block, wave])
+def test_blocks_and_waves_take_them(makers: Any) -> None:
+    threads, items = 48, 3
+    load, store = (make(STEP, threads, items, "transpose") for make in (makers.make_load, makers.make_store))
+    sort = makers.make_merge_sort_keys(STEP, threads, items, lambda a, b: a.weight < b.weight)
+    scan = makers.make_inclusive_scan(STEP, threads, follow, items)
+    total_of = makers.make_reduce(STEP, threads, follow)
+    of_waves = makers is wave
+
+    @hip.jit
+    def work(given: Any, columns: Any, ordered: Any, scanned: Any, out: Any) -> None:
+        i = block.rank()
+        start = (i - hip.laneid) * items if of_waves else 0
+        slopes, shifts, firsts, lasts, weights = columns
+        own = (
+            hip.local.array(items, np.int64), hip.local.array(items, np.int64), hip.local.array(items, np.int16),
+            hip.local.array(items, np.int16), hip.local.array(items, np.float32),
+        )  # fmt: skip
+        load((slopes[start:], shifts[start:], firsts[start:], lasts[start:], weights[start:]), own)
+        scan(own)
+        store((scanned[0][start:], scanned[1][start:], scanned[2][start:], scanned[3][start:], scanned[4][start:]), own)
+        load((slopes[start:], shifts[start:], firsts[start:], lasts[start:], weights[start:]), own)
+        sort(own)
+        store((ordered[0][start:], ordered[1][start:], ordered[2][start:], ordered[3][start:], ordered[4][start:]), own)
+        total = total_of(given[i])  # a record in memory
+        out[i, 0], out[i, 1], out[i, 2] = total.line.slope, total.ends[1], total.weight
+
+    given = steps(threads * items)
+    ordered, scanned, out = np.zeros_like(given), np.zeros_like(given), np.zeros((threads, 3), np.int64)
+    work[1, threads](given, columns_of(given), columns_of(ordered), columns_of(scanned), out)
+    lanes = threads if makers is block else hip.get_current_device().WARP_SIZE
+    for start in range(0, threads, lanes):
+        end = min(start + lanes, threads)
+        part = given[start * items : end * items]
+        same(scanned[start * items : end * items], followed(part))
+        same(ordered[start * items : end * items], part[np.argsort(part["weight"], kind="stable")])
+        total = followed(given[start:end])[-1]
+        is_told = slice(start, end) if makers is wave else slice(0, 1)
+        assert (out[is_told] == [total["line"]["slope"], total["ends"][1], total["weight"]]).all()
+
+
+def columns_of(given: Host) -> tuple[Host, ...]:
+    line, ends = given["line"], given["ends"]
+    return line["slope"], line["shift"], ends[:, 0], ends[:, 1], given["weight"]
+
+
+def test_the_shuffles_of_waves_tell_what_to_pass_for_a_record() -> None:
+    @hip.jit
+    def total(given: Any, out: Any) -> None:
+        out[0] = hip.wave.shuffle(given[0], 1).weight
+
+    with pytest.raises(
+        TypingError, match=r"numbers and tuples of numbers between lanes, not Record.*: pass a tuple of"
+    ):
+        total[1, 1](steps(1), np.zeros(1))
+
+
+WIDE = np.dtype([("rows", np.float32, (8, 8)), ("n", np.int32)])
+NESTED = types.NamedTuple([types.Tuple([types.int8, types.UniTuple(types.float32, 2)]), types.int64], runs.Test)
+
+MISTAKES: list[tuple[Callable[[], Any], str]] = [
+    (lambda: algorithms.inclusive_scan(steps(3), lambda a, b: a.line), r"op gives .* for two values of type"),
+    (lambda: algorithms.inclusive_scan(steps(3), lambda a, b: ((1, 2), 3, 4.0)), r"op gives .* for two values of type"),
+    (lambda: algorithms.reduce(steps(3), follow, ((1, 2), (3, 4))), r"init is \(\(1, 2\), \(3, 4\)\); values are"),
+    (lambda: algorithms.sort(noise(3, WIDE), lambda a, b: a.n < b.n), "source has values of 65 numbers each; .* 64 at"),
+    (lambda: algorithms.sort(steps(3)), "source has records, .*: pass less="),
+    (
+        lambda: algorithms.sort(steps(3), lambda a, b: a.weight < b.weight, out=np.zeros(3, LINE)),
+        "out has 2 numbers in an element",
+    ),
+    (
+        lambda: algorithms.unique(np.zeros(3, [("class", LINE)])),
+        "source is dtype.*class.*field names cannot be a keyword",
+    ),
+    (lambda: algorithms.unique(np.zeros(3, [("a", [("text", "U3")])])), "source"),
+]
+
+
+@pytest.mark.parametrize(("call", "says"), MISTAKES, ids=[says for _, says in MISTAKES])
+def test_mistakes_are_told_by_the_name_of_the_argument(call: Callable[[], Any], says: str) -> None:
+    with pytest.raises(AlgorithmError, match=says):
+        call()
+
+
+@pytest.mark.parametrize("dtype", DEEP)
+def test_the_type_of_values_gives_the_type_of_elements_again(dtype: Any) -> None:
+    kind = value_parts.value_kind(dtype)
+    again = value_parts.element_dtype(kind)
+    assert value_parts.value_kind(again) == kind
+    same(np.zeros(2, again), np.zeros(2, dtype))
+    assert len(value_parts.leaf_kinds(kind)) == len(value_parts.numbers_of(np.zeros((), dtype)[()]))
+
+
+def test_types_are_alike_where_they_have_numbers_in_the_same_places() -> None:
+    other = types.Tuple([types.Tuple([types.int64, types.UniTuple(types.int32, 2)]), types.float32])
+    assert value_parts.is_like(other, NESTED)
+    assert not value_parts.is_like(types.Tuple([types.int64, types.float32]), NESTED)
+    assert not value_parts.is_like(types.UniTuple(types.int64, 4), NESTED)
+    assert value_parts.leaf_kinds(NESTED) == [types.int8, types.float32, types.float32, types.int64]

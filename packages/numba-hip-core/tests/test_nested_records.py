@@ -81,6 +81,7 @@ def same(found: Any, wanted: Host) -> None:
             same(found[name], wanted[name])
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("size", [1, 2, 65, 1025, 5001])
 def test_steps_are_combined_in_their_order(size: int) -> None:
     given = steps(size)
@@ -100,6 +101,7 @@ def test_steps_are_combined_in_their_order(size: int) -> None:
     same(on_device, through)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("by_parts", [True, False])
 def test_steps_are_combined_in_segments_and_by_keys(by_parts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not by_parts:
@@ -118,6 +120,7 @@ def test_steps_are_combined_in_segments_and_by_keys(by_parts: bool, monkeypatch:
     )
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("dtype", DEEP)
 def test_elements_move_with_all_of_their_parts(dtype: Any) -> None:
     given, keys = noise(1500, dtype), np.random.default_rng(2).integers(0, 300, 1500).astype(np.int16)
@@ -176,6 +179,7 @@ def test_parts_are_made_and_read_by_functions() -> None:
     assert heaviest["f0"] == given[place]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("makers", [block, wave])
 def test_blocks_and_waves_take_them(makers: Any) -> None:
     threads, items = 48, 3

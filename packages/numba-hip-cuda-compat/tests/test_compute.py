@@ -68,10 +68,88 @@ def test_records(cuda: ModuleType, compute: ModuleType) -> None:
         np.testing.assert_array_equal(twice.copy_to_host()[field], host[field] * 2)
 
 
+def spheres(compute: ModuleType) -> Any:
+    """A class of records of records and arrays, each kind of which is given in another way."""
+
+    @compute.gpu_struct
+    class Point:
+        x: np.float32
+        y: np.float64
+
+    color = np.dtype([("red", np.uint8), ("light", np.int32)])
+    return compute.gpu_struct({"center": Point, "of": {"color": color, "n": np.int16}, "sizes": np.dtype(("i4", (2,)))})
+
+
+def made_of(sphere: Any, count: int) -> Any:
+    host = np.zeros(count, sphere.dtype)
+    host["center"]["x"], host["center"]["y"] = GENERATOR.random((2, count))
+    host["of"]["color"]["light"], host["of"]["n"] = GENERATOR.integers(0, 99, (2, count))
+    host["sizes"] = GENERATOR.integers(-50, 50, (count, 2))
+    return host
+
+
+def test_records_in_records(cuda: ModuleType, compute: ModuleType) -> None:
+    sphere = spheres(compute)
+    assert sphere.dtype["of"]["color"].itemsize == 8  # as C lays it out
+    host = made_of(sphere, 700)
+
+    def together(a: Any, b: Any) -> Any:
+        color = (max(a.of.color.red, b.of.color.red), a.of.color.light + b.of.color.light)
+        center = a.center if a.center.x > b.center.x else b.center
+        return sphere(center, (color, a.of.n), (min(a.sizes[0], b.sizes[0]), max(a.sizes[1], b.sizes[1])))
+
+    start = sphere((-1, 0), {"color": (3, 0), "n": 5}, [50, -50])
+    assert (start.center.x, start.of.color.red, start.of.n, start.sizes.tolist()) == (-1, 3, 5, [50, -50])
+    again = sphere(**{name: getattr(start, name) for name in ("center", "of", "sizes")})
+    assert again.as_tuple() == start.as_tuple() == ((-1, 0), ((3, 0), 5), (50, -50))
+    source, out = cuda.to_device(host), cuda.device_array(1, sphere.dtype)
+    compute.reduce_into(d_in=source, d_out=out, num_items=700, op=together, h_init=start)
+    found = sphere(*out.copy_to_host()[0])
+    rightmost = host["center"][host["center"]["x"].argmax()]
+    assert found.center.as_tuple() == tuple(rightmost)
+    assert found.of.color.light == host["of"]["color"]["light"].sum()
+    assert found.sizes.tolist() == [host["sizes"][:, 0].min(), host["sizes"][:, 1].max()]
+    ordered = cuda.device_array(700, sphere.dtype)
+    compute.merge_sort(
+        d_in_keys=source, d_in_values=None, d_out_keys=ordered, d_out_values=None, num_items=700,
+        op=lambda a, b: a.sizes[1] < b.sizes[1],
+    )  # fmt: skip
+    np.testing.assert_array_equal(ordered.copy_to_host(), host[np.argsort(host["sizes"][:, 1], kind="stable")])
+
+
+def test_parts_of_a_zip_become_records_in_records(cuda: ModuleType, compute: ModuleType) -> None:
+    sphere = spheres(compute)
+    host = made_of(sphere, 300)
+    parts = [cuda.to_device(np.ascontiguousarray(host[name])) for name in ("center", "of")]
+    sizes = compute.TransformIterator(compute.CountingIterator(np.int64(0)), lambda place: (place, place + 1))
+    out = cuda.device_array(300, sphere.dtype)
+
+    def larger(a: Any, b: Any) -> Any:
+        return b if b.sizes[1] > a.sizes[1] and b.of.color.light >= a.of.color.light else a
+
+    start = sphere((0, 0), ((0, 0), 0), (0, 0))
+    zipped = compute.ZipIterator(*parts, sizes)
+    compute.inclusive_scan(d_in=zipped, d_out=out, op=larger, init_value=start, num_items=300)
+    best = np.maximum.accumulate(host["of"]["color"]["light"])
+    np.testing.assert_array_equal(out.copy_to_host()["of"]["color"]["light"], best)
+    last = [np.flatnonzero(host["of"]["color"]["light"][: end + 1] == best[end])[-1] for end in range(300)]
+    np.testing.assert_array_equal(out.copy_to_host()["sizes"][:, 0], last)
+    constant = compute.ConstantIterator(sphere((1, 2), ((3, 4), 5), (6, 7)))
+    lights = cuda.device_array(3, np.int32)
+    compute.unary_transform(d_in=constant, d_out=lights, op=lambda one: one.of.color.light + one.sizes[1], num_items=3)
+    assert lights.copy_to_host().tolist() == [11, 11, 11]
+
+
 def test_records_that_do_not_fit(compute: ModuleType) -> None:
     point = compute.gpu_struct({"x": np.int32})
-    with pytest.raises(AlgorithmError, match="is a record"):
-        compute.gpu_struct({"a": point})
+    for wrong in ("abc", object, "U3"):
+        with pytest.raises(AlgorithmError, match="the field 'a' (is|has values of type) .*numbers"):
+            compute.gpu_struct({"a": wrong})
+    outer = compute.gpu_struct({"at": point, "sizes": np.dtype((np.int16, (2,)))}, name="Outer")
+    with pytest.raises(AlgorithmError, match=r"Outer.at is 3; pass a record, a tuple or a dict of x"):
+        outer(3, [1, 2])
+    with pytest.raises(AlgorithmError, match=r"Outer.sizes is \[1, 2, 3\]; pass a"):
+        outer((3,), [1, 2, 3])
     with pytest.raises(AlgorithmError, match="pass a value for each"):
         point(1, 2)
     with pytest.raises(ValueError, match="not a valid Python identifier"):

@@ -10,9 +10,11 @@ import numpy as np
 
 from hip_runtime import Stream, as_device_array, device_array, is_device_array
 from numba_hip import algorithms, external_stream
+from numba_hip.cooperative.value_functions import converted_to
+from numba_hip.cooperative.value_parts import value_kind
 from numba_hip.errors import AlgorithmError
 from numba_hip_cuda.compute.iterators import DiscardIterator, TransformOutputIterator
-from numba_hip_cuda.compute.struct import Struct
+from numba_hip_cuda.compute.struct import Struct, StructType
 
 ITERATORS = (
     algorithms.ConstantIterator, algorithms.CountingIterator, algorithms.PermutationIterator,
@@ -58,8 +60,9 @@ def source_of(source: Any, count: int, argument: str, init: Any = None) -> Any:
 
 
 @lru_cache
-def _make_record(record: Any) -> Callable[[Any], Any]:
-    return lambda parts: record(*parts)
+def _make_record(record: StructType) -> Callable[[Any], Any]:
+    convert = converted_to(value_kind(record.dtype))
+    return lambda parts: convert(record(*parts))
 
 
 def first_of(source: Any, count: int, argument: str, stream: Any) -> Any:

@@ -9,6 +9,7 @@ from numba.core import types
 from numba.extending import typeof_impl
 
 from numba_hip.cooperative.value_parts import record_class
+from numba_hip.cooperative.values import kind_of
 from numba_hip.errors import AlgorithmError
 
 
@@ -17,6 +18,8 @@ class StructType(type):
     are read."""
 
     fields: dict[str, np.dtype[Any]]
+    records: dict[str, StructType]
+    """The classes of those fields that are records."""
     dtype: np.dtype[Any]
 
 
@@ -26,9 +29,11 @@ def _typeof_struct(value: StructType, _context: object) -> types.Type:
 
 
 class Struct(metaclass=StructType):
-    """A record on the host: a field for each argument, in order, by name, or in one dict."""
+    """A record on the host: a field for each argument, in order, by name, or in one dict. Fields that are records are
+    given as one, or as what one is made of: a tuple, or a dict."""
 
     fields: dict[str, np.dtype[Any]] = {}  # each class has its own, and none changes it
+    records: dict[str, StructType] = {}
     dtype: np.dtype[Any] = np.dtype(np.void)
 
     def __init__(self, *values: Any, **named: Any) -> None:
@@ -41,22 +46,54 @@ class Struct(metaclass=StructType):
                 f"{type(self).__name__} got {list(in_order) or list(given)}; pass a value for each of its fields "
                 f"{', '.join(self.fields)}"
             )
-        for name, dtype in self.fields.items():
-            setattr(self, name, dtype.type(given[name]))
+        for name in self.fields:
+            setattr(self, name, self._field(name, given[name]))
         self._data = np.array(self.as_tuple(), dtype=self.dtype)
         self.__array_interface__ = self._data.__array_interface__
 
+    def _field(self, name: str, value: Any) -> Any:
+        """The *value* of field *name*, of its type."""
+        record, dtype = self.records.get(name), self.fields[name]
+        if record is not None:
+            return _record_of(record, value, f"{type(self).__name__}.{name}")
+        try:
+            return (
+                dtype.type(value)
+                if dtype.subdtype is None
+                else np.broadcast_to(np.array(value, dtype.base), dtype.shape)
+            )
+        except (TypeError, ValueError) as error:
+            raise AlgorithmError(f"{type(self).__name__}.{name} is {value!r}; pass a {dtype}: {error}") from None
+
     def as_tuple(self) -> tuple[Any, ...]:
-        """The values of the fields."""
-        return tuple(getattr(self, name) for name in self.fields)
+        """The values of the fields, by name; of those that are records, such tuples, of arrays tuples of numbers."""
+        named: type[tuple[Any, ...]] = record_class(tuple(self.fields))
+        return named(*(_as_tuple(getattr(self, name)) for name in self.fields))
+
+
+def _as_tuple(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return tuple(map(_as_tuple, value))
+    return value.as_tuple() if isinstance(value, Struct) else value
+
+
+def _record_of(record: StructType, value: Any, argument: str) -> Any:
+    if isinstance(value, np.void):
+        value = value.item()
+    if isinstance(value, Struct):
+        value = value.as_tuple()
+    if isinstance(value, (tuple, list)):
+        return record(*value)
+    if isinstance(value, dict):
+        return record(value)
+    raise AlgorithmError(f"{argument} is {value!r}; pass a record, a tuple or a dict of {', '.join(record.fields)}")
 
 
 def gpu_struct(field_dict: Any, name: str = "AnonymousStruct") -> StructType:
     """A class of records with the fields of *field_dict*: a dict of names and types, a record dtype, or a class with
-    annotations.
+    annotations. The types are those of numbers and of small arrays, or of records: what `gpu_struct` takes, or made.
 
-    Its ``dtype`` is that of arrays of them. Raises `AlgorithmError` for fields that are no numbers: records in records
-    are not taken.
+    Its ``dtype`` is that of arrays of them, laid out as C does. Raises `AlgorithmError` for fields of other types.
     """
     if isinstance(field_dict, np.dtype):
         fields = {} if field_dict.names is None else {key: field_dict[key] for key in field_dict.names}
@@ -71,13 +108,21 @@ def gpu_struct(field_dict: Any, name: str = "AnonymousStruct") -> StructType:
             raise ValueError(f"field_dict has the name {key!r}, which is not a valid Python identifier")
     if not fields:
         raise AlgorithmError(f"field_dict is {field_dict!r}, which has no fields")
-    dtypes = {key: _number_dtype(key, value) for key, value in fields.items()}
+    records = {key: _record_type(key, value) for key, value in fields.items() if _is_record(value)}
+    dtypes = {key: records[key].dtype if key in records else _dtype(key, value) for key, value in fields.items()}
     dtype = np.dtype(list(dtypes.items()), align=True)
-    return StructType(name, (Struct,), {"fields": dtypes, "dtype": dtype})
+    return StructType(name, (Struct,), {"fields": dtypes, "records": records, "dtype": dtype})
 
 
-def _number_dtype(name: str, value: Any) -> np.dtype[Any]:
-    if isinstance(value, (StructType, dict)) or (isinstance(value, np.dtype) and value.names is not None):
-        raise AlgorithmError(f"the field {name!r} is a record; give its fields to the outer one, as {name}_x and so on")
+def _is_record(value: Any) -> bool:
+    return isinstance(value, (StructType, dict)) or (isinstance(value, np.dtype) and value.names is not None)
+
+
+def _record_type(key: str, value: Any) -> StructType:
+    return value if isinstance(value, StructType) else gpu_struct(value, key)
+
+
+def _dtype(key: str, value: Any) -> np.dtype[Any]:
+    kind_of(value, f"the field {key!r}")
     found: np.dtype[Any] = np.dtype(value)
     return found

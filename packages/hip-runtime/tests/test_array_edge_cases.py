@@ -310,6 +310,9 @@ def test_fields_may_have_titles(device: Device) -> None:
     records["b"] = [1, 2, 3]
     assert rt.to_device(records, device=device).field("b").copy_to_host().tolist() == [1, 2, 3]
     assert rt.to_device(records[:0], device=device).field("b").shape == (0,)
+    tables = np.zeros(3, [("n", np.int8), ("table", (np.dtype((np.int32, (2, 2))), (4,)))])
+    tables["table"] = np.arange(48).reshape(3, 4, 2, 2)
+    np.testing.assert_array_equal(rt.to_device(tables, device=device).field("table").copy_to_host(), tables["table"])
 
 
 def test_an_element_is_waited_for_on_the_stream_that_copies_it(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ def pairs(lanes: int) -> list[Pair]:
     real, number = values.read_leaf(0), values.read_leaf(0)
     add_reals = values.combining(operator.add, types.float32)
     counts = values.combining(operator.add, types.int64)
-    store = values.write_leaves((1,), is_tuple=False)
+    store = values.write_leaf(1)
     digit, columns = _digit_of(ordering(KEYS, descending=False), 8), columns_of([KEYS])
     tiles = ", ".join([SIZE] * 3)
     return [

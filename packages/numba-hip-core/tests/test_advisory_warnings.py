@@ -44,6 +44,13 @@ def test_a_grid_that_leaves_the_device_idle() -> None:
     assert values.copy_to_host().tolist() == [4, 4, 4]
 
 
+def test_grids_that_callers_do_not_choose_are_not_their_concern() -> None:
+    with config.low_occupancy_warnings.scope(True), warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert hip.algorithms.reduce(hip.to_device(np.arange(9)[::-1].astype(np.uint16))) == 36
+    assert not told
+
+
 def test_a_host_array_that_is_copied_both_ways() -> None:
     kernel, host = hip.jit(add_one), np.zeros(3)
     with config.implicit_copy_warnings.scope(True):

@@ -566,6 +566,31 @@ def test_iterators():
     assert total(nested) == (x * scale - x[::-1]).sum()
 
 
+def test_iterators_begin_at_any_place():
+    x, total = np.arange(100, dtype=np.int32), algorithms.reduce
+    assert total(CountingIterator(np.int16(5)) + 3, count=4) == 8 + 9 + 10 + 11
+    assert total(ConstantIterator(2) + 7, count=3) == 6
+    assert total(ReverseIterator(CountingIterator(9)), count=3) == 9 + 8 + 7
+    pairs = ZipIterator(hip.to_device(x), TransformIterator(x, lambda value: -value), CountingIterator(0)) + 97
+    found = algorithms.transform(lambda parts: (parts[0], parts[1], parts[2]), pairs)
+    assert found.tolist() == [(97, -97, 97), (98, -98, 98), (99, -99, 99)]
+    for begins in (ReverseIterator(x), PermutationIterator(x, [50, 99, 98, 97]) + np.int8(1)):
+        assert total(begins + 2, count=1) == 97
+    with pytest.raises(AlgorithmError, match="the offset of an iterator over an array is -1"):
+        TransformIterator(x, abs) + -1
+    with pytest.raises(TypeError, match="unsupported operand"):
+        TransformIterator(x, abs) + 1.5
+
+
+def test_sorts_by_no_bits_keep_the_order():
+    x = numbers(50)
+    for begin in (0, 7, 32):
+        np.testing.assert_array_equal(algorithms.sort(x, begin_bit=begin, end_bit=begin), x)
+        assert algorithms.argsort(hip.to_device(x), begin_bit=begin, end_bit=begin).copy_to_host().tolist() == [
+            *range(50)
+        ]
+
+
 @pytest.mark.long
 def test_streams_and_results_of_the_caller():
     stream, x = hip.stream(), numbers(5000)
@@ -635,7 +660,7 @@ MISTAKES = [
     (lambda: algorithms.sort(np.zeros(3, [("a", "i4"), ("b", "i4")])), "source has records, .*: pass less="),
     (lambda: algorithms.sort_by_key(X, X[:3]), "source has 3 values for 9 keys"),
     (lambda: algorithms.sort(X, end_bit=33), "end_bit is 33; pass an integer from 1 to 32"),
-    (lambda: algorithms.argsort(X, begin_bit=8, end_bit=8), "begin_bit is 8; pass an integer from 0 to 7"),
+    (lambda: algorithms.argsort(X, begin_bit=9, end_bit=8), "begin_bit is 9; pass an integer from 0 to 7"),
     (lambda: algorithms.sort(X, max, begin_bit=1), "begin_bit is 1 and end_bit None, but less compares whole values"),
     (lambda: algorithms.topk(X, -1), "k is -1"),
     (lambda: algorithms.topk(X, 3, out=X), "out is ndarray; pass a pair of arrays"),

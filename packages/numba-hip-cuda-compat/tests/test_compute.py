@@ -152,6 +152,7 @@ def test_records_that_do_not_fit(compute: ModuleType) -> None:
         outer((3,), [1, 2, 3])
     with pytest.raises(AlgorithmError, match="pass a value for each"):
         point(1, 2)
+    assert compute.gpu_struct({"_x": np.int8, "y": np.int8})(1, 2).as_tuple() == (1, 2)
     with pytest.raises(ValueError, match="not a valid Python identifier"):
         compute.gpu_struct({"a b": np.int32})
 
@@ -192,6 +193,60 @@ def test_radix_sort_by_some_bits(cuda: ModuleType, compute: ModuleType) -> None:
     expected = np.argsort((keys >> 4) & 7, kind="stable")
     np.testing.assert_array_equal(keys_out.copy_to_host(), keys[expected])
     np.testing.assert_array_equal(places_out.copy_to_host(), expected)
+    compute.radix_sort(**given, num_items=3001, order=order, begin_bit=5, end_bit=5)
+    np.testing.assert_array_equal(keys_out.copy_to_host(), keys)
+
+
+class Bare:
+    """An array of a library that says no more than it has to."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.__cuda_array_interface__ = array.__cuda_array_interface__
+
+
+def test_arrays_need_nothing_but_their_interface(cuda: ModuleType, compute: ModuleType) -> None:
+    source, out, found = (
+        Bare(cuda.to_device(INTEGERS)),
+        cuda.device_array(3001, np.int32),
+        cuda.device_array(1, np.int64),
+    )
+    given = {"d_in": source, "d_out": Bare(out), "d_num_selected_out": Bare(found), "num_items": 3001}
+    compute.select(cond=lambda x: x > 10, **given)
+    expected = INTEGERS[INTEGERS > 10]
+    np.testing.assert_array_equal(out.copy_to_host()[: found.copy_to_host()[0]], expected)
+    rows = np.asfortranarray(INTEGERS[:3000].reshape(30, 100).astype(np.int64))
+    compute.inclusive_scan(
+        d_in=Bare(cuda.to_device(rows)), d_out=(sums := cuda.device_array(3000, np.int64)), op=compute.OpKind.PLUS,
+        num_items=3000,
+    )  # fmt: skip
+    np.testing.assert_array_equal(sums.copy_to_host(), np.cumsum(rows.ravel(order="K")))
+
+
+def test_iterators_that_begin_further_on(cuda: ModuleType, compute: ModuleType) -> None:
+    pair = compute.gpu_struct({"value": np.int32, "place": np.int64})
+    source, places = cuda.to_device(INTEGERS), cuda.to_device(np.arange(3001)[::-1].copy())
+    zipped = compute.ZipIterator(source, compute.CountingIterator(np.int64(0)))
+    permuted = compute.PermutationIterator(zipped, places) + 2990
+
+    def both(a: Any, b: Any) -> Any:
+        return pair(a.value + b.value, a.place + b.place)
+
+    out = cuda.device_array(1, pair.dtype)
+    for begins, first in ((zipped + 2990, 2990), (permuted, 0)):
+        compute.reduce_into(d_in=begins, d_out=out, num_items=11, op=both, h_init=pair(1, 0))
+        chosen = np.arange(first, first + 11)
+        assert out.copy_to_host()[0].item() == (INTEGERS[chosen].sum() + 1, chosen.sum())
+
+
+def test_streams_that_say_nothing_of_use(cuda: ModuleType, compute: ModuleType) -> None:
+    class Stream:
+        def __cuda_stream__(self) -> Any:
+            return (0, None)
+
+    source = cuda.to_device(INTEGERS)
+    with pytest.raises(TypeError, match=r"gives \(0, None\); it has to give a version and a handle"):
+        compute.unary_transform(d_in=source, d_out=source, op=abs, num_items=3, stream=Stream())
 
 
 @pytest.mark.parametrize("is_descending", [False, True])
@@ -352,7 +407,7 @@ def test_bounds(cuda: ModuleType, compute: ModuleType, name: str, side: Any) -> 
     given = {"d_data": cuda.to_device(data), "d_values": cuda.to_device(values), "num_items": 3001, "num_values": 5}
     getattr(compute, name)(d_out=out, **given)
     np.testing.assert_array_equal(out.copy_to_host(), np.searchsorted(data, values, side))
-    with pytest.raises(ValueError, match="unsigned"):
+    with pytest.raises(TypeError, match="unsigned"):
         getattr(compute, name)(d_out=cuda.device_array(5, np.int64), **given)
 
 

@@ -9,6 +9,7 @@ from numba_hip.algorithms.histograms import histogram_even, histogram_range
 from numba_hip.algorithms.iterators import (
     ConstantIterator,
     CountingIterator,
+    Iterator,
     PermutationIterator,
     ReverseIterator,
     TransformIterator,
@@ -32,7 +33,7 @@ from numba_hip.algorithms.workspaces import Workspace
 from numba_hip.errors import AlgorithmError
 
 __all__ = [
-    "AlgorithmError", "ConstantIterator", "CountingIterator", "PermutationIterator", "ReverseIterator",
+    "AlgorithmError", "ConstantIterator", "CountingIterator", "Iterator", "PermutationIterator", "ReverseIterator",
     "TransformIterator", "Workspace", "ZipIterator", "argsort", "exclusive_scan", "gather", "histogram_even",
     "histogram_range", "inclusive_scan", "merge", "partition", "reduce", "reduce_by_key", "run_length_encode",
     "scan_by_key", "scatter", "searchsorted", "segmented_reduce", "segmented_scan", "segmented_sort", "select", "sort",

@@ -111,11 +111,7 @@ class Operands:
             return Reader(values.read_permuted(read, index, None if size is None else self.add(size)), count)
         if isinstance(source, ReverseIterator):
             read, count = self.reader(source.source, argument)
-            if count is None:
-                raise AlgorithmError(
-                    f"{argument} is reversed and has no end: the source of a ReverseIterator needs one"
-                )
-            return Reader(values.read_reversed(read, self.add(count - 1)), count)
+            return Reader(values.read_reversed(read, self.add(0 if count is None else count - 1)), count)
         return self._array_reader(self.input_array(source, argument), argument)
 
     def _zipped(self, sources: Sequence[Any], argument: str) -> Reader:

@@ -71,10 +71,10 @@ def sort_pairs(
     columns = [_view(keys, word_dtype(dtype, argument)), *map(_as_words, others)]
     given = columns if sources is None else [_view(one, to.dtype) for one, to in zip(sources, columns, strict=True)]
     width = dtype.itemsize * 8 if bits is None else bits[1] - bits[0]
-    ordered = ordering(dtype, descending=descending, bits=bits)
-    if count < 2:
+    if count < 2 or not width:
         _copy_columns(operands, given, columns)
         return
+    ordered = ordering(dtype, descending=descending, bits=bits)
     if count <= MOST_IN_ONE and not uses_blocks(operands):
         _copy_columns(operands, given, columns)
         sort_in_one_launch(operands, columns, ordered, width)

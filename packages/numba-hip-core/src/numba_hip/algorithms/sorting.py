@@ -238,6 +238,8 @@ def _bits(kind: types.Type, less: Operator | None, begin: Any, end: Any) -> tupl
     if len(dtypes) > 1:
         return None  # records, which are refused where they are sorted
     width = dtypes[0].itemsize * 8
+    if begin == end and is_count(begin) and begin <= width:
+        return int(begin), int(begin)  # none, which leaves all as they are
     bits = checked_bits(width, begin, end)
     return None if bits == (0, width) else bits
 

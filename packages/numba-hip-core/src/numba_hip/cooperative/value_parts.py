@@ -7,6 +7,7 @@ Kernels keep each part in an array of its own; what an operator gets is the valu
 from __future__ import annotations
 
 from collections import namedtuple
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -51,13 +52,18 @@ def class_of(kind: types.Type) -> type | None:
 
 @kept
 def record_class(fields: tuple[str, ...]) -> type:
-    """The class of the tuples that records with *fields* are read as."""
-    return namedtuple("Record", fields)
+    """The class of the tuples that records with *fields* are read as. Fields may have names that those of named tuples
+    cannot, such as ``class`` and ``_x``; kernels get at them by place, and by name where Python's grammar lets them."""
+    named = namedtuple("Record", fields, rename=True)  # type: ignore[misc]  # of names that are known later
+    if named._fields == fields:
+        return named
+    members = {name: property(itemgetter(place)) for place, name in enumerate(fields)}
+    return type("Record", (named,), {"__slots__": (), "_fields": fields, **members})
 
 
 def value_kind(dtype: np.dtype[Any]) -> types.Type:
     """The Numba type of the values that elements of *dtype* are read as. Raises what Numba does for those that it does
-    not know, and `ValueError` for fields whose names no named tuple can have."""
+    not know."""
     if dtype.subdtype is not None:
         element, shape = dtype.subdtype
         kind = value_kind(element)

@@ -55,6 +55,8 @@ CLASS_TYPED = frozenset(
 )  # fmt: skip
 """Classes of scalars whose Numba type does not depend on the value."""
 
+OWN_MODULES = "numba_hip."
+
 MOST_CONFIGURED = 256
 """How many launch configurations of one kernel are kept, so that they are checked once."""
 
@@ -129,7 +131,8 @@ class Dispatcher(Overloads, Explained):
         return known if stream is None else type(known)(self, config, known.ready)
 
     def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
-        advise_on_grid(config.grid)
+        if not str(self.py_func.__module__).startswith(OWN_MODULES):  # whose grids callers do not choose
+            advise_on_grid(config.grid)
         return ConfiguredKernel(self, config, ReadyLaunches())
 
     def configure(

@@ -53,7 +53,7 @@ def _search(
     number, wanted, on = count_of(num_items, "num_items"), count_of(num_values, "num_values"), stream_of(stream)
     out = array_of(d_out, wanted, "d_out")
     if out.dtype.kind != "u":
-        raise ValueError(f"d_out has elements of {out.dtype}; places are unsigned: pass an array of uint64 or uint32")
+        raise TypeError(f"d_out has elements of {out.dtype}; places are unsigned integers: pass an array of uint64")
     less = operator.lt if comp is None else function_of(comp, "comp")
     data, values = array_of(d_data, number, "d_data")[:number], first_of(d_values, wanted, "d_values", on)
     algorithms.searchsorted(data, values, side, less, out=out[:wanted], stream=on)

@@ -16,18 +16,15 @@ from numba_hip.errors import AlgorithmError
 from numba_hip_cuda.compute.iterators import DiscardIterator, TransformOutputIterator
 from numba_hip_cuda.compute.struct import Struct, StructType
 
-ITERATORS = (
-    algorithms.ConstantIterator, algorithms.CountingIterator, algorithms.PermutationIterator,
-    algorithms.ReverseIterator, algorithms.TransformIterator, algorithms.ZipIterator,
-)  # fmt: skip
-
 
 def stream_of(stream: Any) -> Any:
     """*stream*, or the one that another package's object with ``__cuda_stream__`` stands for."""
     if stream is None or isinstance(stream, Stream) or not hasattr(stream, "__cuda_stream__"):
         return stream
-    _version, handle = stream.__cuda_stream__()
-    return external_stream(int(handle))
+    told = stream.__cuda_stream__()
+    if not (isinstance(told, tuple) and len(told) == 2 and isinstance(told[1], (int, np.integer))):
+        raise TypeError(f"stream.__cuda_stream__() gives {told!r}; it has to give a version and a handle, two integers")
+    return external_stream(int(told[1]))
 
 
 def count_of(number: Any, argument: str) -> int:
@@ -50,12 +47,10 @@ def initial_of(value: Any, argument: str) -> Any:
 
 
 def source_of(source: Any, count: int, argument: str, init: Any = None) -> Any:
-    """*source*, an array with one axis or an iterator. If *init* is a record of `gpu_struct`, the tuples of a
-    `ZipIterator` become such records, as an operator gets both."""
-    if isinstance(source, algorithms.ZipIterator) and isinstance(init, Struct):
-        return algorithms.TransformIterator(source, _make_record(type(init)))
-    if isinstance(source, ITERATORS):
-        return source
+    """*source*, an array with one axis or an iterator. If *init* is a record of `gpu_struct`, the tuples of an iterator
+    become such records, as an operator gets both."""
+    if isinstance(source, algorithms.Iterator):
+        return algorithms.TransformIterator(source, _make_record(type(init))) if isinstance(init, Struct) else source
     return array_of(source, count, argument)
 
 
@@ -92,11 +87,12 @@ def _limited(source: Any, count: int, argument: str) -> tuple[Any, bool]:
 
 
 def array_of(source: Any, count: int, argument: str) -> Any:
-    """*source*, an array of the device with at least *count* elements, with one axis."""
+    """*source*, an array of the device with at least *count* elements, with one axis: those of more axes are taken in
+    the order in which they lie in memory."""
     if isinstance(source, np.ndarray) or not is_device_array(source):
         raise AlgorithmError(f"{argument} is {type(source).__name__}; pass an array of the device, or an iterator")
     array = as_device_array(source)
-    flat = array if array.ndim == 1 else array.reshape(-1)
+    flat = array if array.ndim == 1 else array.reshape(-1, order="F" if array.is_f_contiguous() else "C")
     if flat.size < count:
         raise AlgorithmError(f"{argument} has {flat.size} elements; {count} are used")
     return flat

@@ -10,7 +10,6 @@ from numba_hip import algorithms
 from numba_hip_cuda.compute.determinism import Determinism
 from numba_hip_cuda.compute.op import function_of
 from numba_hip_cuda.compute.operands import (
-    ITERATORS,
     count_of,
     counter,
     first_of,
@@ -72,7 +71,7 @@ def segmented_reduce(
         places = algorithms.TransformIterator(counter(), place)
         algorithms.scatter(offsets, places, borders, count=number, check=False, stream=on)
     source = source_of(d_in, 0, "d_in", h_init)
-    if isinstance(source, ITERATORS):
+    if isinstance(source, algorithms.Iterator):
         source = first_of(source, max(int(borders.copy_to_host(stream=on).max()), 0), "d_in", on)
     every = algorithms.segmented_reduce(source, borders, combine, initial, stream=on)
     places = algorithms.TransformIterator(counter(), _even)

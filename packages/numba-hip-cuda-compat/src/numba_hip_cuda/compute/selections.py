@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hip_runtime import as_device_array
 from numba_hip import algorithms
 from numba_hip.cooperative.operators import in_kernels
 from numba_hip_cuda.compute.op import function_of
@@ -34,7 +35,7 @@ def _select(source: Any, test: Any, target: Any, argument: str, found: Any, numb
 
 def _has_room(target: Any, number: int) -> bool:
     """Whether *target* is an array for *number* results. A smaller one may do: how many there are is found first."""
-    return hasattr(target, "__cuda_array_interface__") and int(np.prod(target.shape)) >= number
+    return hasattr(target, "__cuda_array_interface__") and as_device_array(target).size >= number
 
 
 def three_way_partition(

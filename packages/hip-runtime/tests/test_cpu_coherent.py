@@ -15,7 +15,7 @@ from test_cpu_vectors import WithoutWaiting
 
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
-from hip_runtime.drivers.cpu.vectorize import gangs
+from hip_runtime.drivers.cpu.vectorize import gang_function
 
 WIDTH, BLOCK = 8, 32
 
@@ -35,7 +35,7 @@ def separated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of versioned paths, for each kernel."""
     counts: list[int] = []
 
-    class Spy(gangs.CoherentBranches):
+    class Spy(gang_function.CoherentBranches):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
             counts.append(0)
@@ -45,7 +45,7 @@ def separated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             counts[-1] += found
             return found
 
-    monkeypatch.setattr(gangs, "CoherentBranches", Spy)
+    monkeypatch.setattr(gang_function, "CoherentBranches", Spy)
     return counts
 
 
@@ -142,7 +142,7 @@ done:
 def test_groups_that_walk_in_long_steps_have_twice_as_many_lanes(
     device: Device, monkeypatch: pytest.MonkeyPatch, block: int, step: str
 ) -> None:
-    monkeypatch.setattr(gangs, "has_registers_left", lambda *_: False)
+    monkeypatch.setattr(gang_function, "has_registers_left", lambda *_: False)
     threads = 2 * block
     parameters = [("out", "ptr"), ("last", "ptr"), ("x", "ptr"), ("n", "i64"), ("step", "i64")]
     signature = ", ".join(["ptr noalias %item", *(f"{kind} %{name}" for name, kind in parameters)])

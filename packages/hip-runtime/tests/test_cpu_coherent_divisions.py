@@ -11,7 +11,7 @@ from test_cpu_grid_barrier import GRID
 from test_cpu_regions import kernel, launch
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.vectorize import gangs
+from hip_runtime.drivers.cpu.vectorize import gang_function
 
 WIDTH, BLOCK, BLOCKS = 8, 24, 5
 COUNT = BLOCK * BLOCKS
@@ -23,7 +23,7 @@ def versions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How often code was versioned, for each gang function."""
     counts: list[int] = []
 
-    class Spy(gangs.CoherentDivisions):
+    class Spy(gang_function.CoherentDivisions):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
             counts.append(0)
@@ -33,7 +33,7 @@ def versions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             counts[-1] += found
             return found
 
-    monkeypatch.setattr(gangs, "CoherentDivisions", Spy)
+    monkeypatch.setattr(gang_function, "CoherentDivisions", Spy)
     return counts
 
 

@@ -10,7 +10,7 @@ import pytest
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.vectorize import gangs
+from hip_runtime.drivers.cpu.vectorize import gang_function
 
 EXPAND = f"""
 define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %marks, ptr noalias %starts, ptr noalias %x, i64 %n) {{
@@ -60,14 +60,14 @@ PARAMETERS = [("out", "ptr"), ("marks", "ptr"), ("starts", "ptr"), ("x", "ptr"),
 def checks(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether there is code for few lanes, for each gang function that is written."""
     found: list[bool] = []
-    find_few = gangs.GangFunction._find_few
+    find_few = gang_function.GangFunction._find_few
 
-    def spy(gang: gangs.GangFunction) -> Any:
+    def spy(gang: gang_function.GangFunction) -> Any:
         few = find_few(gang)
         found.append(few is not None)
         return few
 
-    monkeypatch.setattr(gangs.GangFunction, "_find_few", spy)
+    monkeypatch.setattr(gang_function.GangFunction, "_find_few", spy)
     return found
 
 

@@ -9,7 +9,7 @@ import pytest
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.vectorize import gangs
+from hip_runtime.drivers.cpu.vectorize import gang_function
 
 PARAMETERS = [("out", "ptr"), ("x", "ptr"), ("height", "{kind}"), ("width", "{kind}")]
 
@@ -60,14 +60,14 @@ two columns more."""
 def splits(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether gangs are split, for each gang function with a guard that they could be split at."""
     found: list[bool] = []
-    split_rows = gangs.split_rows
+    split_rows = gang_function.split_rows
 
     def spy(*arguments: Any, **named: Any) -> Any:
         made = split_rows(*arguments, **named)
         found.append(made is not None)
         return made
 
-    monkeypatch.setattr(gangs, "split_rows", spy)
+    monkeypatch.setattr(gang_function, "split_rows", spy)
     return found
 
 
@@ -102,14 +102,14 @@ def test_each_element_is_computed_once(
 def halves(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The widths of the gangs that run in two halves where they are not in one row."""
     found: list[int] = []
-    join_halves = gangs.GangFunction.join_halves
+    join_halves = gang_function.GangFunction.join_halves
 
-    def spy(half: gangs.GangFunction) -> Any:
+    def spy(half: gang_function.GangFunction) -> Any:
         made = join_halves(half)
         found.extend([] if made is None else [made.width])
         return made
 
-    monkeypatch.setattr(gangs.GangFunction, "join_halves", spy)
+    monkeypatch.setattr(gang_function.GangFunction, "join_halves", spy)
     return found
 
 

@@ -8,7 +8,7 @@ from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
-from hip_runtime.drivers.cpu.vectorize import gangs
+from hip_runtime.drivers.cpu.vectorize import gang_function
 
 ROW = f"""
 define void @k(ptr noalias %item, ptr %out, ptr %x, i64 %n) {{
@@ -134,7 +134,7 @@ def test_more_lanes_run_loops_that_wait_for_results(
     device: Device, monkeypatch: pytest.MonkeyPatch, aside: int, times: int
 ) -> None:
     """What does not need the last iteration is done meanwhile, so nothing waits if there is enough of it."""
-    monkeypatch.setattr(gangs, "has_registers_left", lambda *_: False)
+    monkeypatch.setattr(gang_function, "has_registers_left", lambda *_: False)
     lines = ["  %j.float = sitofp i64 %j to float", "  %m.0 = fmul float %begin, %j.float"]
     lines += [f"  %m.{number + 1} = fmul float %m.{number}, %begin" for number in range(aside)]
     lines += ["  %product = fmul fast float %grown, %rest", f"  %next = fadd float %product, %m.{aside}"]

@@ -9,7 +9,7 @@ import pytest
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, Function, config, to_device
-from hip_runtime.drivers.cpu.vectorize import gangs
+from hip_runtime.drivers.cpu.vectorize import gang_function
 from hip_runtime.errors import KernelFault
 
 PARAMETERS = [("out", "ptr"), ("x", "ptr"), ("sums", "ptr"), ("begin", "ptr"), ("n", "i64"), ("bad", "i64")]
@@ -113,14 +113,14 @@ REFUSED = {
 def suspensions(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether gangs take turns, for each gang function that might."""
     found: list[bool] = []
-    find = gangs.find_suspension
+    find = gang_function.find_suspension
 
     def spy(*arguments: Any) -> Any:
         made = find(*arguments)
         found.append(made is not None)
         return made
 
-    monkeypatch.setattr(gangs, "find_suspension", spy)
+    monkeypatch.setattr(gang_function, "find_suspension", spy)
     return found
 
 

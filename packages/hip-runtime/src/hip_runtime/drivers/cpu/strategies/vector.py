@@ -12,7 +12,7 @@ from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import describe_axis
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.region import write_spinning
-from hip_runtime.drivers.cpu.vectorize.gangs import GangBody
+from hip_runtime.drivers.cpu.vectorize.gang_body import GangBody
 from hip_runtime.drivers.cpu.vectorize.update_tables import UpdateTables
 from hip_runtime.errors import UnsupportedError
 

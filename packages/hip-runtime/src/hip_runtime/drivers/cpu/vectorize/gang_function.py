@@ -1,207 +1,47 @@
-"""Gangs: functions that run neighbouring threads of a block as lanes."""
+"""Functions that run neighbouring threads of a block as lanes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, NumberedWorkItem, WorkItem
-from hip_runtime.drivers.cpu.abi.worker import Blocks, counted
+from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.analyses.alignments import align_gangs
-from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, estimate_lane, explain_unprofitable
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES, has_grid_stride_loop
-from hip_runtime.drivers.cpu.analyses.private_arrays import find_private_arrays
 from hip_runtime.drivers.cpu.analyses.recurrences import waits_for_results
 from hip_runtime.drivers.cpu.analyses.register_pressure import has_registers_left
-from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
-from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides
-from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
+from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import gives_places
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.clone import copy_blocks
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
-from hip_runtime.drivers.cpu.ir.model import Argument, Block, Constant, Function, Instruction
+from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction
 from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.ir.trace import record
-from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID, allocate
-from hip_runtime.drivers.cpu.passes.interleave_private import interleave_private
-from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_rows
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, PTR, VOID, allocate
+from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction
 from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
 from hip_runtime.drivers.cpu.vectorize.coherent_divisions import CoherentDivisions
 from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
 from hip_runtime.drivers.cpu.vectorize.few_lanes import DataCheck, FewLanes, each_lane, find_data_check
 from hip_runtime.drivers.cpu.vectorize.first_lanes import FirstLanesWidener, has_shuffles
 from hip_runtime.drivers.cpu.vectorize.gang_halves import may_have_halves, write_halves
-from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
+from hip_runtime.drivers.cpu.vectorize.private_memory import PrivateMemory
 from hip_runtime.drivers.cpu.vectorize.row_parts import write_parts
 from hip_runtime.drivers.cpu.vectorize.row_split import RowSplit, split_rows
-from hip_runtime.drivers.cpu.vectorize.suspension import NOT_SUSPENDED, Suspension, find_suspension
-from hip_runtime.drivers.cpu.vectorize.turns import Turns
+from hip_runtime.drivers.cpu.vectorize.suspension import Suspension, find_suspension
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 from hip_runtime.drivers.cpu.vectorize.vector_variants import Variants
 from hip_runtime.drivers.cpu.vectorize.widen import Widener
-from hip_runtime.errors import UnsupportedError
 
 GANG_FUNCTION = "spmd.gang"
-
-
-_MANY_DOUBLES = 120
-"""With this many instructions on 64-bit floats, gangs have half as many lanes: under register pressure, LLVM's compile
-time grows faster than the gain from more lanes."""
-
-_MANY_INSTRUCTIONS = 400
-"""A kernel without a loop and with more instructions than this is only written under a mask. That costs less than a
-tenth of its run time, and saves a third of its compile time."""
-
-
-_WORTHWHILE = 0.5
-"""Cycles per thread that guessed strides have to save: about half of an access that needs no gather."""
-
-
-_MUCH_LESS = 0.9
-"""What guessed strides leave of a kernel's cost, at most: it is compiled twice for them."""
-
-_MOST_VERSIONED = 1000
-"""The most instructions of a kernel that is written a second time for guessed strides."""
-
-
-_REGISTER_BYTES = 16 << 10
-"""Private arrays of all lanes of a gang that are larger than this together are not going to be registers."""
-
-
-class GangBody:
-    """A worker's body that runs gangs of *width* threads along the axis of the lanes, or half or twice as many unless
-    the width is *exact*; with a version for arguments that are what *strides* guesses, if that accesses memory better.
-
-    A call raises `UnsupportedError` if vectors cannot run the kernel or, with *check_cost*, if the cost model finds
-    that they should not."""
-
-    def __init__(
-        self, function: Function, item: WorkItem, kind: ir.FunctionType, source: Any, layout: Any, width: int,
-        check_cost: bool = False, exact: bool = True, strides: Mapping[Argument, int] | None = None,
-    ) -> None:  # fmt: skip
-        self._strides = strides or {}
-        self._function = function
-        self._item = item
-        self._kind = kind
-        self._source = source
-        self._size_of = measure_types(layout, item.module.context)
-        doubles = sum(isinstance(value.type, ir.DoubleType) for value in _all_instructions(function))
-        self._width = width if exact or doubles < _MANY_DOUBLES else max(width // 2, 1)
-        self._widens = not exact
-        self._check_cost = check_cost
-        self._rows = self._multiple = 1
-        self._guesses = False
-
-    def __call__(
-        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks
-    ) -> None:  # fmt: skip
-        """Run the threads of *blocks*, each of which *place* holds in its turn."""
-        symbols = SymbolDeclarations(self._item.module, self._source)
-        guessed = self._make_guessed(symbols)
-        self._guesses = guessed is not None
-        made = self._make(symbols, self._function, GANG_FUNCTION)
-        if guessed is not None and not self._is_better(guessed, made):
-            guessed, self._guesses = None, False
-        if self._check_cost:
-            self._check_profitable(symbols, guessed or made, self._strides if guessed else {})
-        self._multiple = max(1 if gang.has_partial_gangs else gang.width for gang in (made, guessed or made))
-        if guessed is None:
-            self._run(builder, place, arguments, blocks, made)
-            return
-        with builder.if_else(self._are_as_guessed(builder, arguments)) as (holds, otherwise):
-            with otherwise, remarks.muted():
-                self._run(builder, place, arguments, blocks, made)
-            with holds:
-                self._run(builder, place, arguments, blocks, guessed)
-
-    def _make(self, symbols: SymbolDeclarations, function: Function, name: str) -> GangFunction:
-        make = partial(
-            GangFunction, function, self._item, self._kind.args, symbols, self._size_of, name=name,
-            exits_on_data=False, may_suspend=True,
-        )  # fmt: skip
-        return make_gang(make, self._width, self._widens)
-
-    def _make_guessed(self, symbols: SymbolDeclarations) -> GangFunction | None:
-        """The gang function for strides that are as guessed."""
-        is_long = sum(1 for _ in self._function.instructions()) > _MOST_VERSIONED
-        if not self._strides or self._item.totals is not None or is_long:
-            return None
-        return self._make(symbols, assume_strides(self._function, self._strides), f"{GANG_FUNCTION}.guessed")
-
-    def _check_profitable(
-        self, symbols: SymbolDeclarations, gang: GangFunction, strides: Mapping[Argument, int]
-    ) -> None:  # fmt: skip
-        """Raise `UnprofitableError` if the kernel is slower in gangs such as *gang*, for which *strides* are assumed,
-        than one thread after another."""
-        reason = explain_unprofitable(gang.shapes, self._size_of, gang.width)
-        if reason and not gang.has_private_arrays:  # whose layout can be changed only once
-            trial = self._make(symbols, assume_strides(self._function, strides), f"{GANG_FUNCTION}.trial")
-            rare = trial.version_coherent()
-            if rare:
-                reason = explain_unprofitable(gang.shapes, self._size_of, trial.width, (trial.shapes, rare))
-        if reason:
-            raise UnprofitableError(reason)
-
-    def _is_better(self, guessed: GangFunction, made: GangFunction) -> bool:
-        """Whether the guessed strides save as much as half an access, and enough of the whole."""
-        costs = [estimate_lane(gang.shapes, self._size_of, gang.width, ()) for gang in (guessed, made)]
-        return costs[1] - costs[0] >= _WORTHWHILE and costs[0] <= _MUCH_LESS * costs[1]
-
-    def _are_as_guessed(self, builder: ir.IRBuilder, arguments: Sequence[ir.Value]) -> ir.Value:
-        holds: ir.Value = I1(1)
-        for argument, number in self._strides.items():
-            passed = arguments[argument.index - 1]  # the first one is the work item
-            holds = builder.and_(holds, builder.icmp_unsigned("==", passed, I64(number)))
-        return holds
-
-    def _run(
-        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks, made: GangFunction
-    ) -> None:  # fmt: skip
-        """Run the threads of *blocks* in gangs with the function *made*."""
-        item = self._item
-        width = self._width = made.width
-        self._rows = count_rows(made.shapes, made.early_exits, item, width)
-        values = sum(1 for _ in self._function.instructions())
-        has_loop = any(made.shapes.order.loops.values())
-        gang = made.build(self._rows, masked_only=values > _MANY_INSTRUCTIONS and not has_loop)
-        gangs = partial(each_gang, builder, item, place, width, self._rows)
-        suspension = made.suspension
-        if suspension is None:
-            with blocks.each(), gangs() as count:
-                builder.call(gang, [place, *arguments, count, *NOT_SUSPENDED])
-            return
-        item.takes_turns = True
-        gangs_of_block = count_gangs(builder, item, width), most_gangs(item, width)
-        turns = Turns(builder, item, place, suspension.nbytes, *gangs_of_block)
-        turns.write(blocks, gangs, lambda *rest: builder.call(gang, [place, *arguments, *rest, I1(0)]))
-
-    @property
-    def multiple(self) -> int:
-        """What the threads of a row have to be a multiple of, once the body was written."""
-        return self._multiple
-
-    def describe(self) -> str:
-        """What was done, for the reason of a kernel's form."""
-        where = f", in {self._rows} rows" if self._rows > 1 else ""
-        turns = ", which take turns in a loop" if self._item.takes_turns else ""
-        guesses = ", with a version for the distances that arrays probably have" if self._guesses else ""
-        return f"{self._width * self._rows} threads at a time{where}{turns}{guesses}"
-
-
-def _all_instructions(function: Function) -> Iterator[Instruction]:
-    """The instructions of *function*, and of each elementwise function that it calls."""
-    yield from function.instructions()
-    for callee in {value.elementwise for value in function.instructions()}:
-        if callee is not None:
-            yield from callee.instructions()
 
 
 def make_gang(make: Callable[[int], GangFunction], width: int, widens: bool) -> GangFunction:
@@ -211,7 +51,7 @@ def make_gang(make: Callable[[int], GangFunction], width: int, widens: bool) -> 
     if not widens:
         return made
     if made.prefers_double_width():
-        made.lay_out_again()
+        made.privates.lay_out_again()
         return make(2 * width)
     return made.join_halves() or made
 
@@ -249,11 +89,7 @@ class GangFunction:
         self._name = name
         self._split: RowSplit | None = None
         self._half: GangFunction | None = None
-        self._arrays = find_private_arrays(function, size_of)
-        self._steps: dict[Instruction, ir.Type] = {}
-        if self._arrays:
-            self._steps = interleave_private(function, self._arrays, width)
-            record(f"interleave_private {name}", function)
+        self.privates = PrivateMemory(function, size_of, width, name)
         self.shapes, self.early_exits = self._analyse()
         """The shapes in gangs of which no lane takes an early exit, and the early exits."""
 
@@ -262,8 +98,7 @@ class GangFunction:
         threads = self._item.extents[0]
         if 2 * self.width > min(MAX_LANES, threads):
             return False
-        allocas = {value for value in self._graph.instructions() if value.opcode == "alloca"}
-        if allocas and not self._fit_registers(allocas):
+        if not self.privates.fits_registers(2 * self.width):
             return False
         shapes = self.shapes
         return (
@@ -310,21 +145,6 @@ class GangFunction:
             self._kernel_arguments,
         )  # fmt: skip
 
-    def _fit_registers(self, allocas: Collection[Instruction]) -> bool:
-        """Whether LLVM may make registers of *allocas* in gangs of twice the width."""
-        nbytes = sum(map(self._private_bytes, allocas)) * 2 * self.width
-        return self._arrays.keys() >= set(allocas) and nbytes <= _REGISTER_BYTES
-
-    def lay_out_again(self) -> None:
-        """Undo what was done to the graph for this width."""
-        for address, kind in self._steps.items():
-            address.source_type = kind
-
-    @property
-    def has_private_arrays(self) -> bool:
-        """Whether the kernel has private arrays in memory."""
-        return bool(self._arrays)
-
     @property
     def has_partial_gangs(self) -> bool:
         """Whether a row may end with a gang that is not full. Where lanes of a gang may return at once, which takes the
@@ -354,7 +174,7 @@ class GangFunction:
         has_full_gangs = self._item.extents[0] >= self.width and not (
             masked_only and (self.early_exits or has_partial_gang)
         )
-        privates = self._place_private()
+        privates = self.privates.place(self._entry)
         under_mask = builder.append_basic_block("under.mask")
         builder.position_at_end(under_mask)
         divides = rows == 1 and has_full_gangs and self._may_split
@@ -376,7 +196,7 @@ class GangFunction:
                 enough = builder.or_(enough, function.args[-2])
             builder.cbranch(enough, full, not_full) if has_partial_gang else builder.branch(full)
             builder.position_at_end(full)
-            self._write_full(arguments, self._place_registers(privates), rows, done, not_full)
+            self._write_full(arguments, self.privates.place_again(self._entry, privates), rows, done, not_full)
         else:
             builder.branch(not_full)
         builder.position_at_end(not_full)
@@ -527,7 +347,7 @@ class GangFunction:
         self, shapes: VectorShapes, arguments: list[ir.Value], privates: dict[Instruction, ir.Value] | None = None,
         suspension: Suspension | None = None, kind: type[Widener] = Widener,
     ) -> Widener:  # fmt: skip
-        privates = self._place_private() if privates is None else privates
+        privates = self.privates.place(self._entry) if privates is None else privates
         return kind(
             self._lanes, shapes, self._item, self._symbols, self._entry, arguments, privates, self._variants,
             self._demotable, self._lockstep, suspension,
@@ -550,33 +370,8 @@ class GangFunction:
         lanes_consecutive = item.axes == ALONG_X and item.wave_size % self.width == 0 and rows_fit
         along = AXES[item.axes[0]]
         aligned = align_gangs(self.width, along, item.block[item.axes[0]], lanes_consecutive, item.multiple or 1)
-        return VectorShapes(graph, early_exits, self._size_of, self._private_stride, lanes_consecutive, along, aligned)
+        return VectorShapes(graph, early_exits, self._size_of, self.privates.stride, lanes_consecutive, along, aligned)
 
     def _analyse(self) -> tuple[VectorShapes, dict[Block, Block]]:
         """The shapes if no lane takes an early exit, and the early exits, with the target that lanes continue at."""
         return assume_early_exits(self._shapes, self._exits_on_data)
-
-    def _private_stride(self, alloca: Instruction) -> int:
-        """How far the memory of *alloca* is from that of the next lane."""
-        return self._arrays[alloca].nbytes if alloca in self._arrays else self._private_bytes(alloca)
-
-    def _private_bytes(self, alloca: Instruction) -> int:
-        align = max(alloca.align, 1)
-        return max(-(-self._size_of(private_type(alloca)) // align) * align, 1)
-
-    def _place_registers(self, privates: dict[Instruction, ir.Value]) -> dict[Instruction, ir.Value]:
-        """Memory for another version of the code than that with *privates*: of its own where LLVM may make registers of
-        it in one of them, which it does only if it can in both."""
-        total = sum(self._private_bytes(alloca) for alloca in privates) * self.width
-        return self._place_private() if self._arrays and total <= _REGISTER_BYTES else privates
-
-    def _place_private(self) -> dict[Instruction, ir.Value]:
-        places = {}
-        for alloca in (value for value in self._graph.instructions() if value.opcode == "alloca"):
-            if not isinstance(alloca.operands[0], Constant) or alloca.type != PTR:
-                raise UnsupportedError("private memory whose size is known only at run time")
-            nbytes = self._private_bytes(alloca) * self.width
-            place = allocate(self._entry, ir.ArrayType(ir.IntType(8), nbytes), "private")
-            place.align = max(alloca.align, 64)
-            places[alloca] = place
-        return places

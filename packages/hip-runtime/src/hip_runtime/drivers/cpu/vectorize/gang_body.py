@@ -1,0 +1,169 @@
+"""Bodies of workers that run gangs: neighbouring threads of a block as lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.abi.worker import Blocks
+from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, estimate_lane, explain_unprofitable
+from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides
+from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
+from hip_runtime.drivers.cpu.ir import remarks
+from hip_runtime.drivers.cpu.ir.model import Argument, Function, Instruction
+from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
+from hip_runtime.drivers.cpu.llvmir import I1, I64
+from hip_runtime.drivers.cpu.vectorize.coarsen import count_rows
+from hip_runtime.drivers.cpu.vectorize.gang_function import GANG_FUNCTION, GangFunction, make_gang
+from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs
+from hip_runtime.drivers.cpu.vectorize.suspension import NOT_SUSPENDED
+from hip_runtime.drivers.cpu.vectorize.turns import Turns
+
+_MANY_DOUBLES = 120
+"""With this many instructions on 64-bit floats, gangs have half as many lanes: under register pressure, LLVM's compile
+time grows faster than the gain from more lanes."""
+
+_MANY_INSTRUCTIONS = 400
+"""A kernel without a loop and with more instructions than this is only written under a mask. That costs less than a
+tenth of its run time, and saves a third of its compile time."""
+
+_WORTHWHILE = 0.5
+"""Cycles per thread that guessed strides have to save: about half of an access that needs no gather."""
+
+_MUCH_LESS = 0.9
+"""What guessed strides leave of a kernel's cost, at most: it is compiled twice for them."""
+
+_MOST_VERSIONED = 1000
+"""The most instructions of a kernel that is written a second time for guessed strides."""
+
+
+class GangBody:
+    """A worker's body that runs gangs of *width* threads along the axis of the lanes, or half or twice as many unless
+    the width is *exact*; with a version for arguments that are what *strides* guesses, if that accesses memory better.
+
+    A call raises `UnsupportedError` if vectors cannot run the kernel or, with *check_cost*, if the cost model finds
+    that they should not."""
+
+    def __init__(
+        self, function: Function, item: WorkItem, kind: ir.FunctionType, source: Any, layout: Any, width: int,
+        check_cost: bool = False, exact: bool = True, strides: Mapping[Argument, int] | None = None,
+    ) -> None:  # fmt: skip
+        self._strides = strides or {}
+        self._function = function
+        self._item = item
+        self._kind = kind
+        self._source = source
+        self._size_of = measure_types(layout, item.module.context)
+        doubles = sum(isinstance(value.type, ir.DoubleType) for value in _all_instructions(function))
+        self._width = width if exact or doubles < _MANY_DOUBLES else max(width // 2, 1)
+        self._widens = not exact
+        self._check_cost = check_cost
+        self._rows = self._multiple = 1
+        self._guesses = False
+
+    def __call__(
+        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks
+    ) -> None:  # fmt: skip
+        """Run the threads of *blocks*, each of which *place* holds in its turn."""
+        symbols = SymbolDeclarations(self._item.module, self._source)
+        guessed = self._make_guessed(symbols)
+        self._guesses = guessed is not None
+        made = self._make(symbols, self._function, GANG_FUNCTION)
+        if guessed is not None and not self._is_better(guessed, made):
+            guessed, self._guesses = None, False
+        if self._check_cost:
+            self._check_profitable(symbols, guessed or made, self._strides if guessed else {})
+        self._multiple = max(1 if gang.has_partial_gangs else gang.width for gang in (made, guessed or made))
+        if guessed is None:
+            self._run(builder, place, arguments, blocks, made)
+            return
+        with builder.if_else(self._are_as_guessed(builder, arguments)) as (holds, otherwise):
+            with otherwise, remarks.muted():
+                self._run(builder, place, arguments, blocks, made)
+            with holds:
+                self._run(builder, place, arguments, blocks, guessed)
+
+    def _make(self, symbols: SymbolDeclarations, function: Function, name: str) -> GangFunction:
+        make = partial(
+            GangFunction, function, self._item, self._kind.args, symbols, self._size_of, name=name,
+            exits_on_data=False, may_suspend=True,
+        )  # fmt: skip
+        return make_gang(make, self._width, self._widens)
+
+    def _make_guessed(self, symbols: SymbolDeclarations) -> GangFunction | None:
+        """The gang function for strides that are as guessed."""
+        is_long = sum(1 for _ in self._function.instructions()) > _MOST_VERSIONED
+        if not self._strides or self._item.totals is not None or is_long:
+            return None
+        return self._make(symbols, assume_strides(self._function, self._strides), f"{GANG_FUNCTION}.guessed")
+
+    def _check_profitable(
+        self, symbols: SymbolDeclarations, gang: GangFunction, strides: Mapping[Argument, int]
+    ) -> None:  # fmt: skip
+        """Raise `UnprofitableError` if the kernel is slower in gangs such as *gang*, for which *strides* are assumed,
+        than one thread after another."""
+        reason = explain_unprofitable(gang.shapes, self._size_of, gang.width)
+        if reason and not gang.privates.has_arrays:  # whose layout can be changed only once
+            trial = self._make(symbols, assume_strides(self._function, strides), f"{GANG_FUNCTION}.trial")
+            rare = trial.version_coherent()
+            if rare:
+                reason = explain_unprofitable(gang.shapes, self._size_of, trial.width, (trial.shapes, rare))
+        if reason:
+            raise UnprofitableError(reason)
+
+    def _is_better(self, guessed: GangFunction, made: GangFunction) -> bool:
+        """Whether the guessed strides save as much as half an access, and enough of the whole."""
+        costs = [estimate_lane(gang.shapes, self._size_of, gang.width, ()) for gang in (guessed, made)]
+        return costs[1] - costs[0] >= _WORTHWHILE and costs[0] <= _MUCH_LESS * costs[1]
+
+    def _are_as_guessed(self, builder: ir.IRBuilder, arguments: Sequence[ir.Value]) -> ir.Value:
+        holds: ir.Value = I1(1)
+        for argument, number in self._strides.items():
+            passed = arguments[argument.index - 1]  # the first one is the work item
+            holds = builder.and_(holds, builder.icmp_unsigned("==", passed, I64(number)))
+        return holds
+
+    def _run(
+        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks, made: GangFunction
+    ) -> None:  # fmt: skip
+        """Run the threads of *blocks* in gangs with the function *made*."""
+        item = self._item
+        width = self._width = made.width
+        self._rows = count_rows(made.shapes, made.early_exits, item, width)
+        values = sum(1 for _ in self._function.instructions())
+        has_loop = any(made.shapes.order.loops.values())
+        gang = made.build(self._rows, masked_only=values > _MANY_INSTRUCTIONS and not has_loop)
+        gangs = partial(each_gang, builder, item, place, width, self._rows)
+        suspension = made.suspension
+        if suspension is None:
+            with blocks.each(), gangs() as count:
+                builder.call(gang, [place, *arguments, count, *NOT_SUSPENDED])
+            return
+        item.takes_turns = True
+        gangs_of_block = count_gangs(builder, item, width), most_gangs(item, width)
+        turns = Turns(builder, item, place, suspension.nbytes, *gangs_of_block)
+        turns.write(blocks, gangs, lambda *rest: builder.call(gang, [place, *arguments, *rest, I1(0)]))
+
+    @property
+    def multiple(self) -> int:
+        """What the threads of a row have to be a multiple of, once the body was written."""
+        return self._multiple
+
+    def describe(self) -> str:
+        """What was done, for the reason of a kernel's form."""
+        where = f", in {self._rows} rows" if self._rows > 1 else ""
+        turns = ", which take turns in a loop" if self._item.takes_turns else ""
+        guesses = ", with a version for the distances that arrays probably have" if self._guesses else ""
+        return f"{self._width * self._rows} threads at a time{where}{turns}{guesses}"
+
+
+def _all_instructions(function: Function) -> Iterator[Instruction]:
+    """The instructions of *function*, and of each elementwise function that it calls."""
+    yield from function.instructions()
+    for callee in {value.elementwise for value in function.instructions()}:
+        if callee is not None:
+            yield from callee.instructions()

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tools.fuzz_algorithms.operators import PAIR, Values
+from tools.fuzz_algorithms.operators import RECORDS, Values
 
 DTYPES = tuple(map(np.dtype, ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8")))
-OTHERS = (np.dtype("c8"), np.dtype("c16"), PAIR)
+OTHERS = (np.dtype("c8"), np.dtype("c16"))
 TIMES = (np.dtype("M8[s]"), np.dtype("m8[ms]"))
 
 SIZES = (0, 1, 2, 3, 5, 31, 32, 33, 63, 64, 65, 127, 129, 256, 1023, 1024, 1025, 1500, 2047, 4095, 4097, 6001)
@@ -26,9 +26,9 @@ def draw_size(data: np.random.Generator, *, large: bool) -> int:
 
 def draw_dtype(shape: Random, kinds: str) -> np.dtype[Any]:
     """One of the dtypes whose kind is among *kinds*, often records if they are."""
-    if "V" in kinds and shape.random() < 0.25:
-        return PAIR
-    return shape.choice([dtype for dtype in (*DTYPES, *OTHERS, *TIMES) if dtype.kind in kinds])
+    records = [dtype for letter, some in RECORDS.items() if letter in kinds for dtype in some]
+    numbers = [dtype for dtype in (*DTYPES, *OTHERS, *TIMES) if dtype.kind in kinds]
+    return shape.choice(records if records and (not numbers or shape.random() < 0.25) else numbers)
 
 
 def draw_keys(data: np.random.Generator, dtype: np.dtype[Any], size: int) -> Values:

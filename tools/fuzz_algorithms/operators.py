@@ -19,11 +19,15 @@ NUMBERS = "biuf"
 PAIR = np.dtype([("slope", "u4"), ("shift", "u4")])
 """Maps x -> slope * x + shift modulo 2**32."""
 
+NESTED = np.dtype([("slope", "u4"), ("mark", [("at", "i2", (2,)), ("inner", [("weight", "f4")])]), ("shift", "u1")])
+RECORDS = {"P": (PAIR,), "V": (PAIR, NESTED)}
+"""The records that letters stand for, among the kinds of NumPy's dtypes."""
+
 
 @dataclass(frozen=True)
 class Combining:
-    """An associative *function* of two values of a dtype with one of *kinds* (V: of `PAIR`), and what it makes of an
-    array and of all elements before each."""
+    """An associative *function* of two values of a dtype with one of *kinds* (for P and V see `RECORDS`), and what it
+    makes of an array and of all elements before each."""
 
     function: Callable[[Any, Any], Any]
     kinds: str
@@ -133,7 +137,7 @@ COMBINING = (
     Combining(operator.and_, "biu", _accumulate(np.bitwise_and)),
     Combining(take_last, "biufcV", lambda values: values, commutes=False),
     Combining(take_first, "biufcV", lambda values: np.repeat(values[:1], len(values)), commutes=False),
-    Combining(follow, "V", _follow_all, commutes=False),
+    Combining(follow, "P", _follow_all, commutes=False),
 )
 ORDERINGS = (
     Ordering(operator.lt, NUMBERS, lambda values: values),

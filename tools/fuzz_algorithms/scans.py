@@ -130,4 +130,11 @@ def _combined(draw: Draw) -> tuple[Combining, Values, Any, Any]:
 
 def _initial(draw: Draw, kind: Any) -> Any:
     first = draw_numbers(draw.data, np.dtype(kind), 1)[0]
-    return tuple(first.tolist()) if first.dtype.names else first
+    return _as_tuple(first) if first.dtype.names else first
+
+
+def _as_tuple(value: Any) -> Any:
+    """The numbers of a record or an array in it, and of those within, as Python's tuples."""
+    if isinstance(value, np.void):
+        return tuple(_as_tuple(value[name]) for name in value.dtype.names or ())
+    return tuple(value.tolist()) if isinstance(value, np.ndarray) else value.item()

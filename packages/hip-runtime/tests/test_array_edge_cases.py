@@ -313,6 +313,7 @@ def test_fields_may_have_titles(device: Device) -> None:
     tables = np.zeros(3, [("n", np.int8), ("table", (np.dtype((np.int32, (2, 2))), (4,)))])
     tables["table"] = np.arange(48).reshape(3, 4, 2, 2)
     np.testing.assert_array_equal(rt.to_device(tables, device=device).field("table").copy_to_host(), tables["table"])
+    assert rt.to_device(tables[:0], device=device).field("table")[:, 1, 0].copy_to_host().shape == (0, 2)
 
 
 def test_an_element_is_waited_for_on_the_stream_that_copies_it(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

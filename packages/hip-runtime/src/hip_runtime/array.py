@@ -296,7 +296,7 @@ class DeviceArray(ArrayNames, ArrayProtocols, ArrayMethods):
             element, more = element.subdtype
             inner += more
         layout = layouts.append(self.layout, inner, element.itemsize)
-        return self._view(layout, offset if self.size else 0, element)
+        return self._view(layout, offset, element)
 
     def split(self, section: int, stream: StreamLike = None) -> Iterator[DeviceArray]:
         """Views of *section* elements each of an array of one axis; the last may be shorter."""
@@ -361,7 +361,7 @@ class DeviceArray(ArrayNames, ArrayProtocols, ArrayMethods):
             self.dtype if dtype is None else dtype,
             self.buffer,
             device=self.device,
-            address=self.address + offset,
+            address=self.address + (offset if layout.size else 0),  # nothing is anywhere
             stream=self.stream,
             readonly=self.readonly,
         )

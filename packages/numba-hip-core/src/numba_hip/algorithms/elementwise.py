@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numba.core import types
-
 from hip_runtime.array import StreamLike
-from numba_hip.algorithms.iterators import PermutationIterator, ZipIterator
+from numba_hip.algorithms.iterators import ZipIterator
 from numba_hip.algorithms.operands import Operands
+from numba_hip.algorithms.place_checks import check_places
 from numba_hip.algorithms.readers import count_of
-from numba_hip.algorithms.reductions import transform_reduce
 from numba_hip.cooperative.operators import in_kernels, kept
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
@@ -49,16 +47,15 @@ def gather(source: Any, indices: Any, *, check: bool = True, out: Any = None, st
     ``check=False`` such an index gives the value that is nearest to it.
     """
     operands = Operands(stream)
-    limit = count_of(operands.reader(source, "source"), None, "source")
-    reader = operands.reader(PermutationIterator(source, indices), "source")
-    number = count_of(reader, None, "indices")
+    source_reader = operands.reader(source, "source", anywhere=True)
+    index_reader = operands.reader(indices, "indices")
+    limit, number = count_of(source_reader, None, "source"), count_of(index_reader, None, "indices")
     if not number:
-        return operands.finish(operands.output(out, "out", 0, operands.type_of(reader.read, "source")), out)
+        return operands.finish(operands.output(out, "out", 0, operands.type_of(source_reader.read, "source")), out)
     if not limit:
         raise AlgorithmError("source has no values to gather")
     if check:
-        _check_indices(indices, limit, stream)
-    source_reader, index_reader = operands.reader(source, "source"), operands.reader(indices, "indices")
+        check_places(operands, indices, index_reader.read, number, limit)
     read = _read_within(source_reader.read, index_reader.read, operands.add(limit - 1))
     return _store_each(operands, read, number, out)
 
@@ -74,35 +71,16 @@ def scatter(
     operands = Operands(stream)
     reader = operands.reader(ZipIterator(source, indices), "source")
     number = count_of(reader, count, "source")
-    kind = operands.type_of(operands.reader(source, "source").read, "source")
+    kind = next(iter(operands.type_of(reader.read, "source")))  # of a tuple
     target = operands.output(out, "out", 0, kind)
     operands.keep_contents()
     if number:
         if check:
-            _check_indices(indices, target.size, stream, number)
+            check_places(operands, indices, operands.reader(indices, "indices").read, number, target.size)
         store = _write_at(operands.writer(target, kind), operands.add(target.size))
         kernel = store_kernel(reader.read, store)
         kernel[-(-number // THREADS), THREADS, operands.launch_stream](number, *operands.leaves)
     return operands.finish(target, out)
-
-
-def _check_indices(indices: Any, limit: int, stream: StreamLike, count: int | None = None) -> None:
-    """Raise `AlgorithmError` for the least or the largest of *indices* if it is not below *limit*, or negative."""
-    kind = Operands(stream)
-    if not isinstance(kind.type_of(kind.reader(indices, "indices").read, "indices"), types.Integer):
-        raise AlgorithmError("indices must be integers")
-    least, most = transform_reduce(indices, _pair, _extremes, count=count, stream=stream)
-    if least < 0 or most >= limit:
-        wrong = least if least < 0 else most
-        raise AlgorithmError(f"indices has {wrong}; there are places 0 to {limit - 1}")
-
-
-def _pair(index: Any) -> Any:
-    return types.int64(index), types.int64(index)
-
-
-def _extremes(a: Any, b: Any) -> Any:
-    return min(a[0], b[0]), max(a[1], b[1])
 
 
 def _store_each(operands: Operands, read: Any, count: int, out: Any, over: Sequence[Any] = ()) -> Any:

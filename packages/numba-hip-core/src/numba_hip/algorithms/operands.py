@@ -86,11 +86,12 @@ class Operands:
         values.dtypes_of(kind, argument)
         return kind
 
-    def reader(self, source: Any, argument: str) -> Reader:
-        """How kernels read *source*, an array of one axis or an iterator; callers know it as *argument*."""
+    def reader(self, source: Any, argument: str, *, anywhere: bool = False) -> Reader:
+        """How kernels read *source*, an array of one axis or an iterator; callers know it as *argument*. A thread reads
+        the value at its own place, unless it says *anywhere*."""
         before = len(self._reads)
         made = self._reader(source, argument)
-        if isinstance(source, (PermutationIterator, ReverseIterator)):
+        if anywhere or isinstance(source, (PermutationIterator, ReverseIterator)):
             self._reads[before:] = [(array, False) for array, _ in self._reads[before:]]
         return made
 

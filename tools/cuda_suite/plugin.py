@@ -5,6 +5,7 @@ Each line of the file that `RECORD` names is one event, so that nothing is lost 
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from pathlib import Path
@@ -25,6 +26,8 @@ PATIENCE = {"FUTURE_TIMEOUT": 60}
 them allows four seconds, which is too short to import Numba on a busy machine."""
 
 serve(Path(os.environ[TESTS]))
+for _name in chosen().imported:
+    importlib.import_module(_name)
 
 
 def _write(**event: Any) -> None:

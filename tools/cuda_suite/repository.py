@@ -42,6 +42,10 @@ NUMBA_CUDA_MLIR = Repository(
 )
 NUMBA_HIP = Repository("ROCm", "numba-hip", "3e25e074c1a08166522bb76575f324ee494156f0", "numba/hip/tests")
 """The last commit that has tests. It is older than the release 0.2.1, whose wheel has none."""
+CUDA_CCCL = Repository(
+    "NVIDIA", "cccl", "571f2fc3bc53cd710e306ad43d58995c1fe4219f", "python/cuda_cccl/tests/compute",
+    ("python/cuda_cccl/tests/_utils",),
+)  # fmt: skip
 
 
 def fetch_repository(cache: Path, repository: Repository, source: Path | None = None) -> Path:

@@ -55,6 +55,9 @@ class Suite:
     ours: tuple[tuple[str, str], ...] = ()
     """Modules, and our files that stand for them, in addition to *stand_ins*."""
 
+    imported: tuple[str, ...] = ()
+    """Modules that tests find because others import them."""
+
     def fetch(self, cache: Path, source: Path | None) -> Path:
         """The folder of its tests: in *source*, a copy of its repository, or downloaded into *cache*; `FetchError`."""
         if self.repository is None:
@@ -94,7 +97,26 @@ NUMBA_HIP = Suite(
     stand_ins=(),
 )
 
-SUITES = {suite.name: suite for suite in (NUMBA_CUDA, NUMBA_CUDA_MLIR, NUMBA_HIP)}
+CUDA_CCCL = Suite(
+    "cuda-cccl",
+    EXPECTED / "cuda-cccl",
+    repository.CUDA_CCCL,
+    left_out=("examples",),
+    expects_own_faults=True,
+    served=(("_utils", "../_utils"),),
+    stand_ins=(
+        ("cuda.core", "compute/core.py"),
+        ("cuda.core.system", "compute/core.py"),
+        ("_utils.device_array", "compute/device_array.py"),
+        ("cuda.compute._cccl_interop", "compute/insides.py"),
+        ("cuda.compute._utils", "compute/insides.py"),
+        ("cuda.compute._utils.protocols", "compute/insides.py"),
+        ("cuda.compute._utils.temp_storage_buffer", "compute/insides.py"),
+    ),
+    imported=("cuda.compute._cccl_interop",),
+)
+
+SUITES = {suite.name: suite for suite in (NUMBA_CUDA, NUMBA_CUDA_MLIR, NUMBA_HIP, CUDA_CCCL)}
 
 
 def choose(name: str) -> Suite:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hip_runtime.errors import StreamError
 from numba_hip.errors import AlgorithmError
 from numba_hip_cuda import posing
 
@@ -247,6 +248,9 @@ def test_streams_that_say_nothing_of_use(cuda: ModuleType, compute: ModuleType) 
     source = cuda.to_device(INTEGERS)
     with pytest.raises(TypeError, match=r"gives \(0, None\); it has to give a version and a handle"):
         compute.unary_transform(d_in=source, d_out=source, op=abs, num_items=3, stream=Stream())
+    given = {"d_in": source, "d_out": cuda.device_array(1, np.int32), "op": max, "h_init": np.zeros(1, np.int32)}
+    with pytest.raises(StreamError, match="stream"):
+        compute.make_reduce_into(**given)(**given, temp_storage=None, num_items=3, stream=object())
 
 
 @pytest.mark.parametrize("is_descending", [False, True])

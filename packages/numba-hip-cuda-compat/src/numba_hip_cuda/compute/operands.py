@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hip_runtime import Stream, as_device_array, device_array, is_device_array
+from hip_runtime.stream import find_stream
 from numba_hip import algorithms, external_stream
 from numba_hip.cooperative.value_functions import converted_to
 from numba_hip.cooperative.value_parts import value_kind
@@ -18,9 +19,10 @@ from numba_hip_cuda.compute.struct import Struct, StructType
 
 
 def stream_of(stream: Any) -> Any:
-    """*stream*, or the one that another package's object with ``__cuda_stream__`` stands for."""
+    """*stream*, or the one that another package's object with ``__cuda_stream__`` stands for. `StreamError` for what is
+    none, `TypeError` for objects that say nothing of use."""
     if stream is None or isinstance(stream, Stream) or not hasattr(stream, "__cuda_stream__"):
-        return stream
+        return find_stream(stream)
     told = stream.__cuda_stream__()
     if not (isinstance(told, tuple) and len(told) == 2 and isinstance(told[1], (int, np.integer))):
         raise TypeError(f"stream.__cuda_stream__() gives {told!r}; it has to give a version and a handle, two integers")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numba_hip.errors import AlgorithmError
+from numba_hip_cuda.compute.operands import stream_of
 
 SAID_LATER = ("num_items", "num_samples", "num_segments", "num_values", "stream", "max_segment_size", "begin_bit",
               "end_bit")  # fmt: skip
@@ -29,6 +30,7 @@ class Prepared:
         self._run, self._kept, self._takes_storage = run, kept, takes_storage
 
     def __call__(self, *, temp_storage: Any = _MISSING, **arguments: Any) -> int | None:
+        stream_of(arguments.get("stream"))
         if self._takes_storage:
             if temp_storage is _MISSING:
                 raise TypeError("missing a required keyword-only argument: 'temp_storage'")

@@ -123,7 +123,7 @@ def test_quotients_and_remainders(device: Device, versions: list[int], kind: str
                 function.launch(BLOCKS, BLOCK, pack(function.kernel, out.address, *wrapped))
                 expected = expect(kind, sign, *wrapped)
                 np.testing.assert_array_equal(out.copy_to_host(), expected, f"{first} by {divisor}")
-    assert versions == [1]
+    assert set(versions) == {1}
 
 
 ROWS = f"""
@@ -168,7 +168,7 @@ def test_rows_of_a_matrix(device: Device, versions: list[int], width: int) -> No
             blocks = numbers.size // 96 + 2
             function.launch(blocks, 96, pack(function.kernel, out.address, *shape))
             np.testing.assert_array_equal(out.copy_to_host(), np.roll(numbers, 2, axis=1), str(shape))
-    assert versions == [2]
+    assert set(versions) == {2}
 
 
 AROUND = f"""
@@ -220,7 +220,7 @@ def test_divisions_in_a_loop(device: Device, versions: list[int], width: int) ->
             steps = np.arange(size)[:, None] + np.arange(7)
             added = np.where(np.arange(7) % 2, numbers[steps % size] * np.arange(7), steps // size)
             np.testing.assert_array_equal(out.copy_to_host(), (added + steps % size).sum(axis=1), str(size))
-    assert versions == [1]
+    assert set(versions) == {1}
 
 
 NEIGHBOURS = """

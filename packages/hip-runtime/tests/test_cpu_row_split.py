@@ -9,6 +9,7 @@ import pytest
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
 from hip_runtime.drivers.cpu.vectorize import gang_function
 
 PARAMETERS = [("out", "ptr"), ("x", "ptr"), ("height", "{kind}"), ("width", "{kind}")]
@@ -95,30 +96,30 @@ def test_each_element_is_computed_once(
             blocks = shape[0] * shape[1] // block + 2
             function.launch(blocks, block, pack(function.kernel, out.address, x.address, *shape))
             np.testing.assert_array_equal(out.copy_to_host(), expect(shape, given), str(shape))
-    assert splits == [True]
+    assert splits
+    assert all(splits)
 
 
 @pytest.fixture
-def halves(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The widths of the gangs that run in two halves where they are not in one row."""
+def widths(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The widths of the gangs that begin where rows do."""
     found: list[int] = []
-    join_halves = gang_function.GangFunction.join_halves
+    follow_rows = gang_function.GangFunction.follow_rows
 
-    def spy(half: gang_function.GangFunction) -> Any:
-        made = join_halves(half)
-        found.extend([] if made is None else [made.width])
-        return made
+    def spy(made: gang_function.GangFunction, widens: bool) -> Any:
+        following = follow_rows(made, widens)
+        found.extend([] if following is None else [following.width])
+        return following
 
-    monkeypatch.setattr(gang_function.GangFunction, "join_halves", spy)
+    monkeypatch.setattr(gang_function.GangFunction, "follow_rows", spy)
     return found
 
 
 @pytest.mark.parametrize("kind", ["i32", "i64"])
-@pytest.mark.parametrize(("block", "joined"), [(64, True), (96, True), (130, True), (256, True), (48, False)])
-def test_gangs_that_are_not_in_one_row_run_in_halves(
-    device: Device, halves: list[int], kind: str, block: int, joined: bool
-) -> None:
-    """Elements have four bytes, so the values of twice as many lanes still fit into registers."""
+@pytest.mark.parametrize("block", [48, 64, 96, 130, 256, 512, 1000])
+def test_short_kernels_have_wide_gangs(device: Device, widths: list[int], kind: str, block: int) -> None:
+    """Elements have four bytes, so the values of twice as many lanes still fit into registers. Blocks of less than 512
+    threads are joined."""
     cut, n = ("", "%i") if kind == "i64" else ("%n = trunc i64 %i to i32", "%n")
     text = NEIGHBOURS.replace("i64", "i32").format(kind=kind, sign="s", index=GLOBAL_X, cut=cut, n=n)
     parameters = [(name, of.format(kind=kind)) for name, of in PARAMETERS]
@@ -130,7 +131,8 @@ def test_gangs_that_are_not_in_one_row_run_in_halves(
             blocks = shape[0] * shape[1] // block + 2
             function.launch(blocks, block, pack(function.kernel, out.address, x.address, *shape))
             np.testing.assert_array_equal(out.copy_to_host(), expect(shape, given), str(shape))
-    assert bool(halves) is joined
+    assert widths == [2 * default_lanes()]
+    assert ("blocks" in function.form) == (block < 512)
 
 
 BOXES = f"""

@@ -10,10 +10,14 @@ from collections.abc import Callable
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.alignments import SPLITTING
+from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.ir.model import Argument, Function, Instruction, Value
 
 _OF_ANY_BLOCK = frozenset({spmd.FAULT, spmd.GRID_BARRIER})
 """What takes the work item, and does not tell the block of the thread."""
+
+_SHORTEST_ROW = 64
+"""Constants that may be the length of a row."""
 
 _WIDENING = frozenset({"zext", "sext"})
 _SUMMING = _WIDENING | {"trunc", "add", "sub", "or", "phi", "freeze"}
@@ -32,6 +36,25 @@ def find_global_indices(function: Function, axis: str, extent: int) -> list[Inst
         return None
     sums = list(dict.fromkeys(threads))
     return sums if len(sums) == len(threads) == len(blocks) and all(map(_is_sum, sums)) else None
+
+
+def divides_index(function: Function, axis: str) -> bool:
+    """Whether *function* divides the index of a thread along *axis*, or a sum with it, by a number that is not a small
+    constant, as for the row and the column of an element."""
+    users = _find_users(function)
+    waiting = [call for call in function.instructions() if call.callee == spmd.thread_idx(axis)]
+    seen = set(waiting)
+    while waiting:
+        value = waiting.pop()
+        for user in users.get(value, []):
+            if user.opcode in DIVISIONS and user.operands[0] is value:
+                divisor = signed_number(user.operands[1])
+                if divisor is None or divisor >= _SHORTEST_ROW:
+                    return True
+            if user.opcode in _SUMMING and user not in seen:
+                seen.add(user)
+                waiting.append(user)
+    return False
 
 
 def computes_with_extent(function: Function, axis: str, may_step: bool = False) -> bool:

@@ -24,7 +24,7 @@ from hip_runtime.drivers.cpu.regions.private_layout import scatters_privately
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 from hip_runtime.drivers.cpu.regions.storage import STACK_LIMIT
 from hip_runtime.drivers.cpu.vectorize.gang_function import GANG_FUNCTION, GangFunction, make_gang
-from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs
+from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs, run_gangs
 from hip_runtime.drivers.cpu.vectorize.suspension import BEHIND_LOOP, NOT_SUSPENDED
 from hip_runtime.drivers.cpu.vectorize.turns import Turns, take_record
 from hip_runtime.errors import UnsupportedError
@@ -206,11 +206,14 @@ class GangRegionWriter:
         if code.suspension is not None:
             self.pausing = PausingGangs(gang, item, code.suspension.nbytes, code.width, active)
         place = kernel_arguments[0]
-        with each_gang(builder, item, place, code.width, active=active) as count:
+
+        def call(count: ir.Value) -> ir.Value:
             rest: Sequence[ir.Value] = NOT_SUSPENDED if may_pause else ()
             if code.suspension is not None:
                 rest = self._resume(builder, place, code.suspension.nbytes)
-            builder.call(gang, [*kernel_arguments, *made.passed, count, *rest])
+            return builder.call(gang, [*kernel_arguments, *made.passed, count, *rest])
+
+        run_gangs(builder, item, place, code, call, active=active)
         gang_plan.widths.append(code.width)
         return True
 

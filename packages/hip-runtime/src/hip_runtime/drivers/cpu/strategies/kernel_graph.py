@@ -26,7 +26,7 @@ from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
 from hip_runtime.drivers.cpu.passes.unroll_steps import find_steps, mark_unrolled
 from hip_runtime.drivers.cpu.strategies.form_choice import check_callees
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
-from hip_runtime.drivers.cpu.strategies.lane_axis import AxisChoice
+from hip_runtime.drivers.cpu.strategies.lane_axis import AxisChoice, joins_for_rows
 from hip_runtime.drivers.cpu.vectorize.chunk_totals import ChunkTotals
 from hip_runtime.errors import UnsupportedError
 
@@ -72,7 +72,10 @@ def read_kernel(
         printed = PrintedModule(module)
         function = read_function(printed, kernel.name, item.module.context)
     record("read", function)
-    if item.lengths is not None and computes_with_extent(function, "x", may_step=bool(request.reach.waiting)):
+    joins = tiles and request.is_tileable and joins_for_rows(function, request.block[0], request.chosen_width)
+    if item.lengths is not None and (
+        joins or computes_with_extent(function, "x", may_step=bool(request.reach.waiting))
+    ):
         return read_kernel(
             request, unroll=unroll, limits_callees=limits_callees, tiles=tiles, guesses_strides=guesses_strides
         )

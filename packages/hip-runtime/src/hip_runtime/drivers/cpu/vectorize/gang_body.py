@@ -19,7 +19,7 @@ from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.llvmir import I1, I64
 from hip_runtime.drivers.cpu.vectorize.coarsen import count_rows
 from hip_runtime.drivers.cpu.vectorize.gang_function import GANG_FUNCTION, GangFunction, make_gang
-from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs
+from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs, run_gangs
 from hip_runtime.drivers.cpu.vectorize.suspension import NOT_SUSPENDED
 from hip_runtime.drivers.cpu.vectorize.turns import Turns
 
@@ -133,16 +133,19 @@ class GangBody:
         """Run the threads of *blocks* in gangs with the function *made*."""
         item = self._item
         width = self._width = made.width
-        self._rows = count_rows(made.shapes, made.early_exits, item, width)
+        self._rows = 1 if made.follows_rows else count_rows(made.shapes, made.early_exits, item, width)
         values = sum(1 for _ in self._function.instructions())
         has_loop = any(made.shapes.order.loops.values())
         gang = made.build(self._rows, masked_only=values > _MANY_INSTRUCTIONS and not has_loop)
-        gangs = partial(each_gang, builder, item, place, width, self._rows)
         suspension = made.suspension
         if suspension is None:
-            with blocks.each(), gangs() as count:
-                builder.call(gang, [place, *arguments, count, *NOT_SUSPENDED])
+            with blocks.each():
+                run_gangs(
+                    builder, item, place, made,
+                    lambda count: builder.call(gang, [place, *arguments, count, *NOT_SUSPENDED]), self._rows,
+                )  # fmt: skip
             return
+        gangs = partial(each_gang, builder, item, place, width, self._rows)
         item.takes_turns = True
         gangs_of_block = count_gangs(builder, item, width), most_gangs(item, width)
         turns = Turns(builder, item, place, suspension.nbytes, *gangs_of_block)

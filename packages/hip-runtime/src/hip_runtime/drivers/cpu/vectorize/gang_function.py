@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, NumberedWorkItem, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import counted
-from hip_runtime.drivers.cpu.analyses.alignments import align_gangs
+from hip_runtime.drivers.cpu.analyses.alignments import Alignments, align_gangs, splits_gangs
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES, has_grid_stride_loop
 from hip_runtime.drivers.cpu.analyses.recurrences import waits_for_results
@@ -25,16 +25,15 @@ from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction
 from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, PTR, VOID, allocate
-from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction
+from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_rows
 from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
 from hip_runtime.drivers.cpu.vectorize.coherent_divisions import CoherentDivisions
 from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
 from hip_runtime.drivers.cpu.vectorize.few_lanes import DataCheck, FewLanes, each_lane, find_data_check
 from hip_runtime.drivers.cpu.vectorize.first_lanes import FirstLanesWidener, has_shuffles
-from hip_runtime.drivers.cpu.vectorize.gang_halves import may_have_halves, write_halves
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
 from hip_runtime.drivers.cpu.vectorize.private_memory import PrivateMemory
-from hip_runtime.drivers.cpu.vectorize.row_parts import write_parts
+from hip_runtime.drivers.cpu.vectorize.row_parts import gains_by_width, write_parts
 from hip_runtime.drivers.cpu.vectorize.row_split import RowSplit, split_rows
 from hip_runtime.drivers.cpu.vectorize.suspension import Suspension, find_suspension
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
@@ -46,14 +45,12 @@ GANG_FUNCTION = "spmd.gang"
 
 def make_gang(make: Callable[[int], GangFunction], width: int, widens: bool) -> GangFunction:
     """The gang function that *make* returns for *width* lanes or, if it *widens*, for twice as many if that is
-    better."""
+    better; one whose gangs begin where rows do, if they can."""
     made = make(width)
-    if not widens:
-        return made
-    if made.prefers_double_width():
+    if widens and made.prefers_double_width():
         made.privates.lay_out_again()
-        return make(2 * width)
-    return made.join_halves() or made
+        made, widens = make(2 * width), False
+    return made.follow_rows(widens) or made
 
 
 class GangFunction:
@@ -63,15 +60,18 @@ class GangFunction:
     *demotable* are atomic operations of *function* on the block's own memory. *lockstep* makes each memory access for
     all lanes before the next one. *exits_on_data*: see `early_exit`. If it *may_suspend*, three arguments follow: the
     address of the gang's record, whether it was suspended, and whether it pauses behind the loop, which it only ever
-    does if *kernel_arguments* says how many of the arguments are the kernel's; see `suspension`.
+    does if *kernel_arguments* says how many of the arguments are the kernel's; see `suspension`. If it *follows_rows*,
+    a gang runs the threads up to the end of a row and returns how many those were, and the next one begins there; see
+    `row_split`.
     """
 
     def __init__(
         self, function: Function, item: WorkItem, kinds: Sequence[ir.Type], symbols: SymbolDeclarations,
         size_of: SizeOf, width: int, demotable: frozenset[Instruction] = frozenset(), name: str = GANG_FUNCTION,
         lockstep: bool = False, exits_on_data: bool = True, may_suspend: bool = False,
-        kernel_arguments: int | None = None,
+        kernel_arguments: int | None = None, follows_rows: bool = False,
     ) -> None:  # fmt: skip
+        self.follows_rows = follows_rows
         self._may_suspend = may_suspend
         self._kernel_arguments = kernel_arguments
         self.suspension: Suspension | None = None
@@ -85,7 +85,8 @@ class GangFunction:
         self._demotable = demotable
         self._lockstep = lockstep
         self._exits_on_data = exits_on_data
-        self._kind = ir.FunctionType(VOID, [*kinds, I32, *([PTR, I1, I1] if may_suspend else [])])
+        result = I32 if follows_rows else VOID
+        self._kind = ir.FunctionType(result, [*kinds, I32, *([PTR, I1, I1] if may_suspend else [])])
         self._name = name
         self._split: RowSplit | None = None
         self._half: GangFunction | None = None
@@ -105,31 +106,33 @@ class GangFunction:
             has_grid_stride_loop(shapes, self._size_of, self.width)
             or waits_for_results(shapes, self._size_of, self.width)
             or gives_places(shapes)
-            or (threads % (2 * self.width) == 0 and not self._has_halves and self._has_registers_left)
+            or (threads % (2 * self.width) == 0 and not self._may_split and self._has_registers_left)
         )
 
     @property
     def _has_registers_left(self) -> bool:
         return has_registers_left(self.shapes, self._size_of, self.width)
 
-    @property
-    def _has_halves(self) -> bool:
-        return self._may_split and may_have_halves(self.shapes, self._item, self._size_of, self.width)
-
-    def join_halves(self) -> GangFunction | None:
-        """The same function for gangs of twice the width, which this one runs in two halves where they are not in one
-        row; ``None`` if that is not better."""
-        if not self._has_halves:
+    def follow_rows(self, widens: bool) -> GangFunction | None:
+        """The same function for gangs that begin where rows do, of twice the width if it *widens* and that is better;
+        ``None`` if they cannot, or gain nothing."""
+        if not self._may_split or count_rows(self.shapes, self.early_exits, self._item, self.width) > 1:
             return None
-        trial = self._copy(2 * self.width, "trial")
+        width = 2 * self.width if widens and self._gains_by_width else self.width
+        trial = self._copy(width, "trial", follows_rows=True)
         trial.version_coherent()
-        if trial._split is None:
+        if trial._split is None or trial._find_suspension() is not None:
             return None
-        made = self._copy(2 * self.width, "")
-        made._half = self._copy(self.width, "half")
+        made = self._copy(width, "", follows_rows=True)
+        if width > self.width:
+            made._half = self._copy(self.width, "half", follows_rows=True)
         return made
 
-    def _copy(self, width: int, name: str, passed: DataCheck | None = None) -> GangFunction:
+    @property
+    def _gains_by_width(self) -> bool:
+        return gains_by_width(self.shapes, self._item, self._size_of, self.width)
+
+    def _copy(self, width: int, name: str, passed: DataCheck | None = None, follows_rows: bool = False) -> GangFunction:
         """A function of gangs of *width* that has a graph of its own, as writing one changes that; of threads that have
         *passed* a check, if it says which."""
         copies = copy_blocks(self._graph.blocks)
@@ -142,7 +145,7 @@ class GangFunction:
         return GangFunction(
             graph, self._item, parameters, self._symbols, self._size_of, width, demotable,
             f"{self._name}.{name}" if name else self._name, self._lockstep, self._exits_on_data, self._may_suspend,
-            self._kernel_arguments,
+            self._kernel_arguments, follows_rows,
         )  # fmt: skip
 
     @property
@@ -150,8 +153,9 @@ class GangFunction:
         """Whether a row may end with a gang that is not full. Where lanes of a gang may return at once, which takes the
         same code, a length that is known at run time only may be any."""
         item = self._item
-        is_even = item.block[item.axes[0]] % self.width == 0
-        return not is_even or (item.lengths is not None and (bool(self.early_exits) or item.multiple == 1))
+        if self.follows_rows or item.block[item.axes[0]] % self.width != 0:
+            return True
+        return item.lengths is not None and (bool(self.early_exits) or item.multiple == 1)
 
     def build(self, rows: int = 1, masked_only: bool = False) -> ir.Function:
         """Write the function, for as many *rows* at once as `count_rows` allows. *masked_only* leaves out the version
@@ -177,11 +181,14 @@ class GangFunction:
         privates = self.privates.place(self._entry)
         under_mask = builder.append_basic_block("under.mask")
         builder.position_at_end(under_mask)
-        divides = rows == 1 and has_full_gangs and self._may_split
+        self._taken = allocate(self._entry, I32, "taken.lanes")
+        self._entry.store(I32(self.width), self._taken)
         if self._half is not None:
-            self._write_halves(self._half, arguments, count)
+            rest = function.args[len(arguments) :]
+            builder.store(builder.call(self._half.build(), [*arguments, *rest]), self._taken)
             builder.branch(done)
-        elif self.early_exits or has_partial_gang or divides or not has_full_gangs:
+        elif self.early_exits or has_partial_gang or not has_full_gangs:
+            builder.store(self._lanes.at_most(count), self._taken)
             mask = builder.load(mask_place, typ=self._lanes.no_lanes().type)
             self._write_masked(arguments, privates, mask, rows)
             builder.branch(done)
@@ -212,7 +219,10 @@ class GangFunction:
             self._entry.store(I8(0), self.suspension.record)
         self._entry.branch(first)
         builder.position_at_end(done)
-        builder.ret_void()
+        if self.follows_rows:
+            builder.ret(builder.load(self._taken, typ=I32))
+        else:
+            builder.ret_void()
         return function
 
     def _write_full(
@@ -235,10 +245,6 @@ class GangFunction:
         wideners = [self._make_widener(self.shapes, arguments, privates)]
         wideners += [self._make_widener(self.shapes, self._for_row(arguments, row)) for row in range(1, rows)]
         CoarsenedFunction(wideners, done, self.early_exits, otherwise).write()
-
-    def _write_halves(self, half: GangFunction, arguments: list[ir.Value], count: ir.Value) -> None:
-        rest = self._entry.function.args[len(arguments) + 1 :]
-        write_halves(self._builder, self._item, half.build(), half.width, arguments, count, rest)
 
     def _make_lane(self) -> GangFunction | None:
         """The function for single threads that have passed a check of data, if there is one that few may pass."""
@@ -266,19 +272,24 @@ class GangFunction:
 
     def _suspend(self) -> None:
         """Suspend full gangs where that is better."""
-        suspends = self._may_suspend and self._item.tile == 1
-        found = find_suspension(self.shapes, self._size_of, self.width, self._kernel_arguments) if suspends else None
+        found = self._find_suspension()
         if found is not None:
             found.record, found.resumes, found.pauses = self._entry.function.args[-3:]
             self.suspension = found
 
+    def _find_suspension(self) -> Suspension | None:
+        if not self._may_suspend or self._item.tile > 1:
+            return None
+        return find_suspension(self.shapes, self._size_of, self.width, self._kernel_arguments)
+
     @property
     def _may_split(self) -> bool:
         """Whether gangs that reach over the end of a row may be split, see `row_split`."""
-        return (
-            not isinstance(self._item, NumberedWorkItem)
-            and not self._lockstep
-            and any(value.opcode in DIVISIONS for value in self._graph.instructions())
+        if isinstance(self._item, NumberedWorkItem) or self._lockstep:
+            return False
+        values, aligned = list(self._graph.instructions()), self._align()
+        return any(value.opcode in DIVISIONS for value in values) and not any(
+            splits_gangs(value, aligned) for value in values
         )
 
     def version_coherent(self) -> Collection[Block]:
@@ -290,7 +301,7 @@ class GangFunction:
                 self.shapes = self._shapes(self.early_exits)
                 self._record("coherent")
             self._copy_demotable(coherent.copied)
-            if coherent is divisions and divisions.guard is not None and self._may_split:
+            if coherent is divisions and divisions.guard is not None and self.follows_rows:
                 self._split = split_rows(
                     self._graph, divisions.guard, self.width, self.early_exits, partial(self._shapes, {}),
                     exits=self._half is not None,
@@ -313,7 +324,10 @@ class GangFunction:
             widener.is_partial = True
             return widener
 
-        write_parts(split, self._lanes, self._item, self._entry, arguments, make_widener, mask_place, done, otherwise)
+        write_parts(
+            split, self._lanes, self._item, self._entry, arguments, make_widener, mask_place, self._taken, done,
+            otherwise,
+        )  # fmt: skip
 
     def _record(self, stage: str) -> None:
         record(f"{stage} {self._name}", self._graph, self._describe)
@@ -365,12 +379,25 @@ class GangFunction:
 
     def _shapes(self, early_exits: dict[Block, Block], function: Function | None = None) -> VectorShapes:
         """The shapes in *function*, or in the whole graph."""
-        item, graph = self._item, self._graph if function is None else function
+        graph = self._graph if function is None else function
+        aligned = Alignments(self.width, {}) if self.follows_rows else self._align()
+        along = AXES[self._item.axes[0]]
+        return VectorShapes(
+            graph, early_exits, self._size_of, self.privates.stride, self._lanes_consecutive, along, aligned
+        )
+
+    def _align(self) -> Alignments:
+        """The alignments in gangs that begin at multiples of their width."""
+        item = self._item
+        axis = item.axes[0]
+        return align_gangs(self.width, AXES[axis], item.block[axis], self._lanes_consecutive, item.multiple or 1)
+
+    @property
+    def _lanes_consecutive(self) -> bool:
+        """Whether the lanes of a gang are neighbours in their wave."""
+        item = self._item
         rows_fit = item.block[0] % self.width == 0 or item.block[1] * item.block[2] == 1
-        lanes_consecutive = item.axes == ALONG_X and item.wave_size % self.width == 0 and rows_fit
-        along = AXES[item.axes[0]]
-        aligned = align_gangs(self.width, along, item.block[item.axes[0]], lanes_consecutive, item.multiple or 1)
-        return VectorShapes(graph, early_exits, self._size_of, self.privates.stride, lanes_consecutive, along, aligned)
+        return item.axes == ALONG_X and item.wave_size % self.width == 0 and rows_fit and not self.follows_rows
 
     def _analyse(self) -> tuple[VectorShapes, dict[Block, Block]]:
         """The shapes if no lane takes an early exit, and the early exits, with the target that lanes continue at."""

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
 
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import counted
+from hip_runtime.drivers.cpu.ir.loop_metadata import keep_rolled
 from hip_runtime.drivers.cpu.llvmir import I32
+
+
+class Gangs(Protocol):
+    """A function for gangs."""
+
+    @property
+    def width(self) -> int:
+        """Their lanes."""
+
+    @property
+    def follows_rows(self) -> bool:
+        """Whether each returns how many threads it ran, and the next one begins behind these."""
+
+
+@dataclass
+class RowGang:
+    """A gang of a loop: *count* threads are left in its row of the block, of which it has *taken* some."""
+
+    count: ir.Value
+    taken: ir.Value | None = None
 
 
 @contextmanager
@@ -37,6 +60,48 @@ def each_gang(
         yield builder.sub(extent, first, flags=("nuw", "nsw"))
 
 
+@contextmanager
+def gangs_by_rows(
+    builder: ir.IRBuilder, item: WorkItem, place: ir.Value, active: int | None = None
+) -> Iterator[RowGang]:
+    """A loop as `each_gang` over gangs of which each begins with the thread behind the last one of the gang before."""
+    most, count, planes = item.extents
+    extent = item.row_lanes or I32(most)
+    end = _limit(builder, item, extent, active)
+    names = [f"thread.{AXES[axis]}" for axis in item.axes]
+    with (
+        counted(builder, names[2], I32(0), I32(planes)) as plane,
+        counted(builder, names[1], I32(0), I32(count)) as row,
+    ):
+        before = builder.block
+        loop, after = builder.append_basic_block("gang"), builder.append_basic_block("gang.end")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        first = builder.phi(I32, name="first")
+        first.add_incoming(I32(0), before)
+        item.store_thread(builder, place, (first, row, plane))
+        gang = RowGang(builder.sub(extent, first, flags=("nuw", "nsw")))
+        yield gang
+        following = builder.add(first, gang.taken, flags=("nuw", "nsw"))
+        first.add_incoming(following, builder.block)
+        keep_rolled(builder.cbranch(builder.icmp_unsigned("<", following, end), loop, after), builder.module)
+        builder.position_at_end(after)
+
+
+def run_gangs(
+    builder: ir.IRBuilder, item: WorkItem, place: ir.Value, made: Gangs, call: Callable[[ir.Value], ir.Value],
+    rows: int = 1, active: int | None = None,
+) -> None:  # fmt: skip
+    """Run the gangs of a block, of *rows* rows each, by *call*, which calls the function that was *made* for them with
+    the number of threads to the end of the row."""
+    if made.follows_rows:
+        with gangs_by_rows(builder, item, place, active) as gang:
+            gang.taken = call(gang.count)
+        return
+    with each_gang(builder, item, place, made.width, rows, active) as count:
+        call(count)
+
+
 def count_gangs(builder: ir.IRBuilder, item: WorkItem, width: int) -> ir.Value:
     """The number of gangs of *width* lanes of a block."""
     return builder.mul(_count_in_row(builder, item, width), I32(item.extents[1] * item.extents[2]))
@@ -50,10 +115,16 @@ def most_gangs(item: WorkItem, width: int) -> int:
 def _count_in_row(builder: ir.IRBuilder, item: WorkItem, width: int, active: int | None = None) -> ir.Value:
     if item.row_lanes is None:
         return I32(-(-(active or item.extents[0]) // width))
-    lanes = item.row_lanes
-    if item.lengths is not None and active is not None and active < item.limits[0]:
-        lanes = builder.select(builder.icmp_unsigned("<", lanes, I32(active)), lanes, I32(active))
-    return _divide_up(builder, lanes, width)
+    return _divide_up(builder, _limit(builder, item, item.row_lanes, active), width)
+
+
+def _limit(builder: ir.IRBuilder, item: WorkItem, lanes: ir.Value, active: int | None) -> ir.Value:
+    """The first *active* of a row's *lanes*, if it says how many."""
+    if item.row_lanes is None:
+        return lanes if active is None else I32(active)
+    if item.lengths is None or active is None or active >= item.limits[0]:
+        return lanes
+    return builder.select(builder.icmp_unsigned("<", lanes, I32(active)), lanes, I32(active))
 
 
 def _divide_up(builder: ir.IRBuilder, number: ir.Value, by: int) -> ir.Value:

@@ -1,9 +1,9 @@
-"""Gangs that reach over the end of a row are split there: each part runs under a mask, with one quotient.
+"""Gangs that reach over the end of a row end there: those of their lanes that are in it run under a mask, with one
+quotient.
 
 What follows a coherent division (`coherent_divisions`) is written once more, for the first lanes of a gang, which are
-in one row. A gang that is not in one runs from there on once for each of its rows: ``measure`` tells how many lanes the
-first row has, ``part`` runs these, and the rest goes on as a gang that begins with the next thread. Without that, all
-lanes would divide, and gather and scatter.
+in one row: ``measure`` tells how many lanes that row has, and ``part`` runs these. The next gang begins with the next
+thread, and so with a row. Without that, all lanes would divide, and gather and scatter.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class RowGuard:
 
 @dataclass
 class RowSplit:
-    """*measure* stores the number of lanes that *part* may run at once to its last argument, 0 if it must not run.
+    """*measure* stores the number of lanes that *part* may run at once to its last argument but one, 0 if it must not
+    run, and how many lanes of a gang a row has to its last one.
 
     *copied* maps the instructions of *part* to those that they are copies of.
     """
@@ -64,8 +65,8 @@ def split_rows(
     depends on its place in the gang, or if lanes that are in one row gather or scatter, too, which takes as long for
     each part as for all of them. *analyse* finds the shapes of a part.
 
-    A gang that is to be split takes a new early exit then, which *early_exits* gets; if it *exits*, so does every gang
-    that is not in one row.
+    A gang that is to end with its row takes a new early exit then, which *early_exits* gets; if it *exits*, so does
+    every gang that is not in one row.
     """
     if any(value.opcode == "alloca" or value.callee in _PLACED for value in function.instructions()):
         return None
@@ -139,12 +140,16 @@ def _make_split(
     function: Function, guard: RowGuard, holds: Value, parts: tuple[list[Block], list[Block]], width: int
 ) -> RowSplit:  # fmt: skip
     before, blocks = parts
-    taken = Argument(PTR, len(function.arguments), "taken")
+    places = [Argument(PTR, len(function.arguments) + number, name) for number, name in enumerate(("room", "row"))]
     copies = copy_blocks(before)
     end = copies.blocks[guard.block]
     end.instructions.pop()
-    _store_count(end, copies.of(holds), [copies.of(value) for value in guard.rooms], width, taken)
-    measure = Function(function.name, [*function.arguments, taken], [copies.blocks[block] for block in before])
+    room, row = (_least(end, [copies.of(value) for value in values], width) for values in (guard.rooms, guard.divisors))
+    room = _insert(end, "select", I32, copies.of(holds), room, constant(I32, 0))
+    for value, place in zip((room, row), places, strict=True):
+        _insert(end, "store", VOID, value, place, align=4)
+    _insert(end, "ret", VOID)
+    measure = Function(function.name, [*function.arguments, *places], [copies.blocks[block] for block in before])
     copies = copy_blocks(blocks)
     end = copies.blocks[guard.block]
     end.instructions[-1] = replace(end.terminator, operands=[], targets=[copies.blocks[guard.coherent]])
@@ -167,23 +172,18 @@ def _drop_phi_sources(function: Function) -> None:
             phi.operands, phi.targets = [value for value, _ in kept], [source for _, source in kept]
 
 
-def _store_count(block: Block, holds: Value, rooms: list[Value], width: int, taken: Argument) -> None:
-    """Store to *taken* how many lanes there is room for in a row, 0 unless *holds*, at the end of *block*, which
-    returns."""
-    count: Value = constant(I32, width)
-    for room in rooms:
-        assert isinstance(room.type, ir.IntType)
-        most = constant(room.type, width)
-        lanes: Value = _insert(
-            block, "select", room.type, _insert(block, "icmp", I1, room, most, predicate="uge"), most, room
-        )
-        if room.type.width != I32.width:
-            lanes = _insert(block, "trunc" if room.type.width > I32.width else "zext", I32, lanes)
-        fewer = _insert(block, "icmp", I1, lanes, count, predicate="ult")
-        count = _insert(block, "select", I32, fewer, lanes, count)
-    count = _insert(block, "select", I32, holds, _insert(block, "freeze", I32, count), constant(I32, 0))
-    _insert(block, "store", VOID, count, taken, align=4)
-    _insert(block, "ret", VOID)
+def _least(block: Block, numbers: list[Value], width: int) -> Value:
+    """Compute the least of *numbers* and *width* at the end of *block*."""
+    least: Value = constant(I32, width)
+    for number in numbers:
+        assert isinstance(number.type, ir.IntType)
+        most = constant(number.type, width)
+        is_more = _insert(block, "icmp", I1, number, most, predicate="uge")
+        value: Value = _insert(block, "select", number.type, is_more, most, number)
+        if number.type.width != I32.width:
+            value = _insert(block, "trunc" if number.type.width > I32.width else "zext", I32, value)
+        least = _insert(block, "select", I32, _insert(block, "icmp", I1, value, least, predicate="ult"), value, least)
+    return _insert(block, "freeze", I32, least)
 
 
 def _insert(block: Block, opcode: str, kind: ir.Type, *operands: Value, **rest: Any) -> Instruction:

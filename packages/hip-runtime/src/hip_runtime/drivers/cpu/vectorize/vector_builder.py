@@ -125,6 +125,10 @@ class VectorBuilder:
         """The mask of the first *count* lanes, an ``i32``."""
         return self.builder.icmp_unsigned("<", self.step_vector(I32, 1), self.splat(count))
 
+    def at_most(self, count: ir.Value) -> ir.Value:
+        """*count*, an ``i32``, or the number of lanes if that is less."""
+        return self.builder.select(self.builder.icmp_unsigned("<", count, I32(self.width)), count, I32(self.width))
+
     def any(self, mask: ir.Value) -> ir.Value:
         """Whether any lane is in *mask*."""
         bits = ir.IntType(self.width)

@@ -1,0 +1,97 @@
+"""Random kernels whose threads find the row and the column of an element by division, against plain Python."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import hip
+
+WIDTHS = (1, 2, 3, 7, 8, 13, 16, 29, 31, 32, 33, 48, 63, 64, 65, 70, 127, 128, 129, 254, 500)
+BLOCKS = (32, 48, 64, 100, 128, 256, 512, 640, 1024)
+Array = np.ndarray[Any, Any]
+
+
+class Kernel:
+    """A random kernel of threads *i*; `source` writes it for the device or, with a function for atomic additions, as
+    the body of a loop in Python."""
+
+    def __init__(self, seed: int) -> None:
+        self._choose = random.Random(seed)
+        self._lines: list[str] = []
+        self._write()
+
+    def source(self, *, on_device: bool) -> str:
+        start = ["def kernel(x, out, turned, counts, n, h, w):", "    i = hip.grid(1)"]
+        if not on_device:
+            start = ["def kernel(i, x, out, turned, counts, n, h, w):"]
+        add = "hip.atomic.add" if on_device else "add"
+        return "\n".join([*start, *(line.replace("ADD", add) for line in self._lines)])
+
+    def _write(self) -> None:
+        choose = self._choose
+        indent = "    "
+        if choose.random() < 0.6:
+            self._lines += [f"{indent}if i >= n:", f"{indent}    return"]
+        else:
+            self._lines.append(f"{indent}if i < n:")
+            indent += "    "
+        index = choose.choice(("i", "i", "(n - 1 - i)", "np.int32(i)", "i + 1"))
+        self._lines += [f"{indent}k = {index}", f"{indent}r = {choose.choice(('k // w', 'k // w % (h + 1)'))}"]
+        self._lines.append(f"{indent}c = {choose.choice(('k % w', 'k - r * w if k // w == r else k % w'))}")
+        self._lines += [f"{indent}v = x[r, c]", f"{indent}s = 0"]
+        for _ in range(choose.randrange(1, 4)):
+            self._write_statement(indent)
+        self._lines += [f"{indent}{choose.choice(('out[r, c] = v', 'out[r, c] += v + s', 'out[r, c] = v * 2 - s'))}"]
+
+    def _write_statement(self, indent: str) -> None:
+        kind = self._choose.choice(("neighbour", "row", "data", "loop", "count", "turned", "leave"))
+        condition = self._choose.choice(("r > 1", "c > 0", "c < w - 1", "r % 2 == 0", "c % 3 == 1", "v > 40"))
+        lines = {
+            "neighbour": [f"if {condition}:", "    v += x[r, c + 1] - x[r + 1, c]"],
+            "row": ["if r % 2:", "    v = -v", "else:", "    s += c"],
+            "data": [f"if {condition}:", "    v = v * 3 % 1000", "    s -= r"],
+            "loop": ["for t in range(c % 4 + 1):", "    s += x[r, t]", "    if s > 200:", "        break"],
+            "count": ["ADD(counts, r % 5, c + 1)"],
+            "turned": ["turned[c, r] = v"],
+            "leave": [f"if {condition}:", "    out[r, c] = -7", "    return"],
+        }[kind]
+        self._lines += [indent + line for line in lines]
+
+
+def run_in_python(kernel: Kernel, threads: int, *arguments: Any) -> None:
+    def add(array: Array, at: int, value: int) -> None:
+        array[at] += value
+
+    names: dict[str, Any] = {"add": add, "np": np}
+    exec(kernel.source(on_device=False), names)
+    body: Callable[..., None] = names["kernel"]
+    for i in range(threads):
+        body(i, *arguments)
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.sample(6)
+def test_rows_and_columns(seed: int) -> None:
+    choose = random.Random(1000 + seed)
+    kernel = Kernel(seed)
+    names: dict[str, Any] = {"hip": hip, "np": np}
+    exec(kernel.source(on_device=True), names)
+    compiled = hip.jit(names["kernel"])
+    dtype = choose.choice((np.int8, np.int32, np.int64))
+    for _ in range(8):
+        width, block = choose.choice(WIDTHS), choose.choice(BLOCKS)
+        height = choose.randrange(1, max(3, 1500 // width))
+        x = np.random.default_rng(seed).integers(0, 100, (height + 3, max(width, 4) + 2)).astype(dtype)
+        out, turned = np.full_like(x, 5), np.zeros(x.shape[::-1], dtype)
+        counts = np.zeros(5, np.int64)
+        n = choose.choice((height * width, height * width - 1, height * width // 2))
+        expected = [array.astype(np.int64) for array in (out, turned, counts)]
+        run_in_python(kernel, n, x.astype(np.int64), *expected, n, height, width)
+        compiled[n // block + 1, block](x, out, turned, counts, n, height, width)
+        for found, wanted in zip((out, turned, counts), expected, strict=True):
+            note = f"{height} x {width}, blocks of {block}, {n} threads\n{kernel.source(on_device=True)}"
+            np.testing.assert_array_equal(found, wanted.astype(found.dtype), note)

@@ -1,5 +1,7 @@
 """Barriers and shared memory."""
 
+import platform
+
 import numpy as np
 import pytest
 from numba import float32, float64, int32
@@ -369,3 +371,30 @@ def test_dynamic_memory_beside_static_over_the_limit():
     np.testing.assert_array_equal(out, 31)
     with pytest.raises(LaunchError, match="dynamic_shared is 1537 bytes.*64000 bytes that kernel.*at most 65536"):
         kernel[1, 32, 0, 1537](out)
+
+
+@pytest.mark.cpu_device("looks at its code")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="looks for instructions of x86-64")
+def test_short_rows_of_a_tile_are_vectors() -> None:
+    """Behind the barrier, threads add four neighbours in shared memory where they are in bounds."""
+
+    @hip.jit
+    def average(a, out):
+        tile = hip.shared.array((18, 18), np.float32)
+        x, y = hip.grid(2)
+        tx, ty = hip.threadIdx.x + 1, hip.threadIdx.y + 1
+        inside = x < a.shape[1] and y < a.shape[0]
+        tile[ty, tx] = a[y, x] if inside else np.float32(0)
+        hip.syncthreads()
+        if inside:
+            out[y, x] = tile[ty - 1, tx] + tile[ty + 1, tx] + tile[ty, tx - 1] + tile[ty, tx + 1]
+
+    a = np.random.default_rng(5).random((50, 40), np.float32)
+    out = np.zeros_like(a)
+    average[(3, 4), (16, 16)](a, out)
+    padded = np.pad(a, 1)
+    inner = (slice(1, 15), slice(1, 15))
+    expected = padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:]
+    np.testing.assert_allclose(out[inner], expected[inner], rtol=1e-5)
+    (code,) = average.inspect_asm().values()
+    assert "addps" in code

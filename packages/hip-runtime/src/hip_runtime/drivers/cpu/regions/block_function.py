@@ -43,6 +43,9 @@ from hip_runtime.drivers.cpu.regions.thread_loop import ThreadLoop
 from hip_runtime.drivers.cpu.regions.wave_operation import WaveOperation
 from hip_runtime.errors import UnsupportedError
 
+_SHORTEST_VECTOR = 8
+"""Threads of a row that are worth a vector."""
+
 _REGIONS_WRITTEN_OUT = 32
 """The most regions with which LLVM may unroll the loops over threads. Unrolled, many regions are one basic block with
 thousands of accesses, each of which LLVM's code generator compares with many others."""
@@ -247,8 +250,17 @@ class BlockFunction(BlockWriter):
             properties.append(unvectorized(module))
         elif independent:
             properties.append(mark_independent(self.function.blocks[first:], code.variables))
-        for branch in branches if properties else ():
-            mark_loop(branch, module, *properties)
+        along_row, *around = branches
+        short = [rolled(module)] if independent and self._has_short_rows else []
+        for branch, more in ((along_row, short), *((branch, []) for branch in around)):
+            if properties or more:
+                mark_loop(branch, module, *dict.fromkeys([*properties, *more]))
+
+    @property
+    def _has_short_rows(self) -> bool:
+        """Whether the loop over a row of threads is so short that LLVM would write it out before it makes vectors."""
+        lanes, rows, planes = self.item.extents
+        return rows * planes > 1 and lanes >= _SHORTEST_VECTOR
 
     def _write_transition(self, region: Region, spins: spin_schedule.SpinSchedule | None) -> None:
         """Write the transition from *region* to the next one."""

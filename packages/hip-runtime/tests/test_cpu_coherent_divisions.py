@@ -23,7 +23,7 @@ def versions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How often code was versioned, for each gang function."""
     counts: list[int] = []
 
-    class Spy(gang_function.CoherentDivisions):
+    class Spy(gang_function.CoherentValues):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
             counts.append(0)
@@ -33,7 +33,7 @@ def versions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             counts[-1] += found
             return found
 
-    monkeypatch.setattr(gang_function, "CoherentDivisions", Spy)
+    monkeypatch.setattr(gang_function, "CoherentValues", Spy)
     return counts
 
 

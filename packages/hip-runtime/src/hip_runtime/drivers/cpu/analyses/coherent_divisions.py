@@ -27,13 +27,13 @@ _TYPES = (ir.IntType(32), ir.IntType(64))
 class CoherentDivision:
     """A quotient or a remainder of a dividend that grows by *stride* from lane to lane."""
 
-    division: Instruction
+    value: Instruction
     stride: int
 
     @property
     def is_quotient(self) -> bool:
         """Whether it is a quotient."""
-        return self.division.opcode in ("sdiv", "udiv")
+        return self.value.opcode in ("sdiv", "udiv")
 
 
 def find_coherent_divisions(block: Block, shapes: VectorShapes, width: int) -> list[CoherentDivision]:
@@ -53,8 +53,8 @@ def expected_conditions(block: Block, shapes: VectorShapes, divisions: list[Cohe
     """Uniform conditions on which results of *divisions* in *block* are corrected or replaced, with what they are where
     they are not. Python rounds quotients down, and LLVM's instructions round them to 0; by 0 and -1 LLVM divides by
     other means."""
-    derived: set[Value] = {found.division for found in divisions}
-    remainders = {found.division for found in divisions if not found.is_quotient}
+    derived: set[Value] = {found.value for found in divisions}
+    remainders = {found.value for found in divisions if not found.is_quotient}
     expected: dict[Value, bool] = {}
     for value in block.instructions:
         if value.opcode not in REPEATED:

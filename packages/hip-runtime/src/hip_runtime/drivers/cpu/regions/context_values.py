@@ -30,7 +30,7 @@ how a computed address depends on the thread, but not how a loaded one does."""
 
 _MAX_DIVIDED = 64
 """The most different instructions that a value is rematerialized by if a row division is among them. In nearly all
-gangs these are computed once for all lanes, and what they address is contiguous, see `vectorize.coherent_divisions`."""
+gangs these are computed once for all lanes, and what they address is contiguous, see `vectorize.coherent_values`."""
 
 
 class Rematerialization:

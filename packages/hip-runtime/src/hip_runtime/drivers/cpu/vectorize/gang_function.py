@@ -27,7 +27,7 @@ from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, PTR, VOID, allocate
 from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_rows
 from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
-from hip_runtime.drivers.cpu.vectorize.coherent_divisions import CoherentDivisions
+from hip_runtime.drivers.cpu.vectorize.coherent_values import CoherentValues
 from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
 from hip_runtime.drivers.cpu.vectorize.few_lanes import DataCheck, FewLanes, each_lane, find_data_check
 from hip_runtime.drivers.cpu.vectorize.first_lanes import FirstLanesWidener, has_shuffles
@@ -295,21 +295,21 @@ class GangFunction:
     def version_coherent(self) -> Collection[Block]:
         """Version what follows coherent divisions and branches; the blocks of gangs whose divisions are not."""
         self._record("vector_shapes")
-        divisions = CoherentDivisions(self._graph, self.early_exits, self.width)
-        for coherent in (divisions, CoherentBranches(self._graph, self.early_exits)):
+        values = CoherentValues(self._graph, self.early_exits, self.width)
+        for coherent in (values, CoherentBranches(self._graph, self.early_exits)):
             while coherent.version_next(self.shapes):
                 self.shapes = self._shapes(self.early_exits)
                 self._record("coherent")
             self._copy_demotable(coherent.copied)
-            if coherent is divisions and divisions.guard is not None and self.follows_rows:
+            if coherent is values and values.guard is not None and self.follows_rows:
                 self._split = split_rows(
-                    self._graph, divisions.guard, self.width, self.early_exits, partial(self._shapes, {}),
+                    self._graph, values.guard, self.width, self.early_exits, partial(self._shapes, {}),
                     exits=self._half is not None,
                 )  # fmt: skip
                 self._copy_demotable({} if self._split is None else self._split.copied)
                 self.shapes = self._shapes(self.early_exits)
                 self._record("split_rows")
-        return divisions.apart
+        return values.apart
 
     def _copy_demotable(self, copied: Mapping[Instruction, Instruction]) -> None:
         """Demote the copies of instructions that are demoted."""

@@ -1,7 +1,7 @@
 """Gangs that reach over the end of a row end there: those of their lanes that are in it run under a mask, with one
 quotient.
 
-What follows a coherent division (`coherent_divisions`) is written once more, for the first lanes of a gang, which are
+What follows a coherent division (`coherent_values`) is written once more, for the first lanes of a gang, which are
 in one row: ``measure`` tells how many lanes that row has, and ``part`` runs these. The next gang begins with the next
 thread, and so with a row. Without that, all lanes would divide, and gather and scatter.
 """

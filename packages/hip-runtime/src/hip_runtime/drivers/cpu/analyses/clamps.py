@@ -1,0 +1,93 @@
+"""Clamps: indices of neighbours that are held within limits, as by ``max(x - 1, 0)`` and ``min(x + 1, width - 1)``.
+
+In most gangs no lane is at a limit, and what is clamped is consecutive there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.analyses.coherent_divisions import REPEATED
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+
+_LOWER = frozenset({"smax", "umax", "usub.sat"})
+_UPPER = frozenset({"smin", "umin"})
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """*value* is *index*, which grows by *stride* from lane to lane, held above or below *limit*."""
+
+    value: Instruction
+    index: Value
+    limit: Value
+    stride: int
+
+    @property
+    def is_upper(self) -> bool:
+        """Whether *limit* is the most that *value* can be."""
+        return _name(self.value) in _UPPER
+
+    @property
+    def sign(self) -> str:
+        """How numbers are compared: ``s`` with their sign, ``u`` without."""
+        return _name(self.value)[0]
+
+    @property
+    def subtracts(self) -> bool:
+        """Whether *value* is what *index* is above *limit*."""
+        return _name(self.value) == "usub.sat"
+
+
+def find_clamps(block: Block, shapes: VectorShapes) -> list[Clamp]:
+    """The clamps of *block* that differ from lane to lane: of numbers that grow by the same from lane to lane, or of
+    what such clamps give."""
+    found: dict[Instruction, Clamp] = {}
+
+    def stride_of(value: Value) -> int | None:
+        if isinstance(value, Instruction) and value in found:
+            return found[value].stride
+        shape = shapes.of(value, block)
+        return None if shape is VARYING else shape
+
+    for value in block.instructions:
+        name = _name(value)
+        if name not in _LOWER | _UPPER or not isinstance(value.type, ir.IntType):
+            continue
+        if shapes.at_definition(value) is not VARYING:
+            continue
+        one, other = value.operands[:2]
+        pairs = [(one, other)] if name == "usub.sat" else [(one, other), (other, one)]
+        for index, limit in pairs:
+            stride = stride_of(index)
+            if stride and shapes.of(limit, block) == 0:
+                found[value] = Clamp(value, index, limit, stride)
+    return list(found.values())
+
+
+def addresses(value: Instruction, behind: Sequence[Instruction]) -> bool:
+    """Whether an access to memory among the instructions *behind*, which are in order, depends on *value* by its
+    address."""
+    derived: set[Value] = {value}
+    for user in behind:
+        if user.opcode in ("load", "store"):
+            if user.operands[-1] in derived:
+                return True
+        elif (user.opcode in _DERIVING or _name(user)) and not derived.isdisjoint(user.operands):
+            derived.add(user)
+    return False
+
+
+_DERIVING: Collection[str] = REPEATED | {"getelementptr", "phi"}
+
+
+def _name(value: Instruction) -> str:
+    """What LLVM calls a minimum, a maximum or the like; empty for other instructions."""
+    if not value.callee.startswith("llvm."):
+        return ""
+    name = value.callee.removeprefix("llvm.").rpartition(".")[0]
+    return name if name in _LOWER | _UPPER else ""

@@ -1,0 +1,191 @@
+"""The condition that divisions and clamps are coherent, and what is known where it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.analyses.clamps import Clamp
+from hip_runtime.drivers.cpu.analyses.coherent_divisions import REPEATED, CoherentDivision
+from hip_runtime.drivers.cpu.analyses.known_ranges import KnownRanges, constant
+from hip_runtime.drivers.cpu.ir.clone import Copies
+from hip_runtime.drivers.cpu.ir.model import FIRST, RAMP, Block, Constant, Instruction, Value
+from hip_runtime.drivers.cpu.llvmir import I1, VOID
+from hip_runtime.drivers.cpu.vectorize.row_split import RowGuard
+
+
+class CoherentGuard:
+    """The condition is computed behind the instructions *before*; what it needs of those that are *behind* it is
+    computed twice."""
+
+    def __init__(self, before: list[Instruction], behind: Collection[Instruction], width: int) -> None:
+        self._instructions = before
+        self._behind = behind
+        self._width = width
+        self._repeated: dict[Instruction, Instruction] = {}
+        self._holds: list[Value] = []
+        self._fits: list[Value] = []
+        """Whether the lanes of a whole gang are in one row, which has room for some."""
+        self._rooms: list[Value] = []
+        self._divisors: list[Value] = []
+        self._known: dict[tuple[Value, Value, int], tuple[Value, Value]] = {}
+        self._replaced: dict[Instruction, Value] = {}
+        self._ranges = KnownRanges()
+
+    def add(self, found: CoherentDivision | Clamp) -> bool:
+        """Require that *found* is coherent; ``False`` if that cannot be told here."""
+        return self._add_clamp(found) if isinstance(found, Clamp) else self._add_division(found)
+
+    def _add_clamp(self, clamp: Clamp) -> bool:
+        """Require that *clamp* is its index in all lanes, which the first and the last one tell."""
+        kind = clamp.value.type
+        assert isinstance(kind, ir.IntType)
+        reach = (self._width - 1) * clamp.stride
+        index, limit = (self._available(self._known_value(value)) for value in (clamp.index, clamp.limit))
+        if index is None or limit is None or abs(reach) >= 1 << kind.width - 1:
+            return False
+        first = self._insert("freeze", kind, self._insert(FIRST, kind, index))
+        last = self._insert("add", kind, first, constant(kind, reach))
+        least, largest = (first, last) if reach > 0 else (last, first)
+        sign = clamp.sign
+        end, predicate = (largest, f"{sign}le") if clamp.is_upper else (least, f"{sign}ge")
+        self._holds.append(self._insert("icmp", I1, least, largest, predicate=f"{sign}le"))  # does not wrap
+        self._holds.append(self._insert("icmp", I1, end, limit, predicate=predicate))
+        difference = clamp.subtracts and self._insert("sub", kind, index, limit)
+        self._replaced[clamp.value] = difference or index
+        return True
+
+    def _known_value(self, value: Value) -> Value:
+        """What stands for *value* where the condition holds."""
+        return self._replaced.get(value, value) if isinstance(value, Instruction) else value
+
+    def _add_division(self, found: CoherentDivision) -> bool:
+        division = found.value
+        dividend, divisor = (self._available(operand) for operand in division.operands)
+        if dividend is None or divisor is None:
+            return False
+        key = (division.operands[0], division.operands[1], found.stride)
+        if key not in self._known:
+            self._known[key] = self._divide(dividend, divisor, found.stride)
+            most = 1 << division.type.width - 2
+            quotient, remainder = self._known[key]
+            for value in (quotient, remainder, dividend, division.operands[0]):
+                self._ranges.learn(value, (0, most))
+            for value in (divisor, division.operands[1], self._require_divisor(division.operands[1])):
+                if not isinstance(value, Constant):
+                    self._ranges.learn(value, (1, (1 << division.type.width - 1) - 1))
+        self._replaced[division] = self._known[key][0 if found.is_quotient else 1]
+        return True
+
+    def add_condition(self, condition: Value, expected: bool) -> None:
+        """Require that *condition*, which is uniform, is *expected*."""
+        found = self._available(condition)
+        if found is not None and isinstance(condition, Instruction) and condition not in self._replaced:
+            holds = found if expected else self._insert("xor", I1, found, constant(I1, 1))
+            self._holds.append(holds)
+            self._replaced[condition] = constant(I1, int(expected))
+
+    def finish(self, coherent: Block, apart: Block) -> list[Instruction]:
+        """The instructions up to the branch: to *coherent* if all holds, else to *apart*."""
+        holds, *others = [*self._holds, *self._fits]
+        for other in others:
+            holds = self._insert("and", I1, holds, other)
+        self._insert("br", VOID, self._insert("freeze", I1, holds), targets=[coherent, apart])
+        return self._instructions
+
+    def describe(self, block: Block, coherent: Block, apart: Block) -> RowGuard:
+        """The branch at the end of *block*, for `row_split`."""
+        return RowGuard(block, coherent, apart, self._holds, self._rooms, self._divisors)
+
+    def simplify(self, copies: Copies) -> dict[Instruction, Value]:
+        """Replace, in *copies* of what is behind, what is known there. Returns what stands for each original."""
+        replaced: dict[Value, Value] = {
+            value: known for value, known in self._replaced.items() if value not in self._behind
+        }
+        for original in copies.values:
+            copy = copies.values[original]
+            known = self._ranges.of(original)
+            if known is not None:
+                self._ranges.learn(copy, known)
+            copy.operands = [replaced.get(operand, operand) for operand in copy.operands]
+            found = self._replaced.get(original) or _select_arm(copy) or _conjoin(copy) or self._ranges.decide(copy)
+            if found is not None:
+                replaced[copy] = found
+        for block in copies.blocks.values():
+            block.instructions = [copy for copy in block.instructions if copy not in replaced]
+            for copy in block.instructions:
+                copy.operands = [replaced.get(operand, operand) for operand in copy.operands]
+        return {original: replaced.get(copy, copy) for original, copy in copies.values.items()}
+
+    def _divide(self, dividend: Value, divisor: Value, stride: int) -> tuple[Value, Value]:
+        """The first lane's quotient, and the remainders of all lanes, if all have that quotient."""
+        kind = dividend.type
+        assert isinstance(kind, ir.IntType)
+        reach = (self._width - 1) * stride
+        first = self._insert("freeze", kind, self._insert(FIRST, kind, dividend))
+        by = self._insert("freeze", kind, divisor)
+        small = self._compare("ule", first, (1 << kind.width - 2) - reach)
+        positive = self._compare("sgt", by, 0)
+        by = self._insert("select", kind, positive, by, constant(kind, 1))  # which does not fit
+        quotient = self._insert("udiv", kind, first, by)
+        rest = self._insert("sub", kind, first, self._insert("mul", kind, quotient, by))
+        room = self._insert("sub", kind, by, rest)
+        self._fits.append(self._compare("ugt", room, reach))
+        self._holds += [small, positive]
+        self._rooms.append(room)
+        self._divisors.append(by)
+        return quotient, self._insert(RAMP, kind, rest, constant(kind, stride))
+
+    def _require_divisor(self, divisor: Value) -> Value:
+        """The divisor that the program has, where LLVM divides by 1 instead of by such that trap."""
+        if isinstance(divisor, Instruction) and divisor.opcode == "select":
+            condition, taken, otherwise = divisor.operands
+            if isinstance(taken, Constant) != isinstance(otherwise, Constant):
+                self.add_condition(condition, isinstance(otherwise, Constant))
+                return otherwise if isinstance(taken, Constant) else taken
+        return divisor
+
+    def _compare(self, predicate: str, value: Value, number: int) -> Instruction:
+        assert isinstance(value.type, ir.IntType)
+        return self._insert("icmp", I1, value, constant(value.type, number), predicate=predicate)
+
+    def _available(self, value: Value) -> Value | None:
+        """*value* or, if it is computed behind the guard, the same value computed here; ``None`` if it cannot be."""
+        if not isinstance(value, Instruction) or value not in self._behind:
+            return value
+        if value in self._repeated:
+            return self._repeated[value]
+        if value.opcode not in REPEATED:
+            return None
+        operands = [self._available(operand) for operand in value.operands]
+        if None in operands:
+            return None
+        made = self._repeated[value] = replace(value, operands=[operand for operand in operands if operand is not None])
+        self._instructions.append(made)
+        return made
+
+    def _insert(self, opcode: str, kind: ir.Type, *operands: Value, **rest: Any) -> Instruction:
+        made = Instruction(kind, opcode, list(operands), f"coherent.{opcode}", **rest)
+        self._instructions.append(made)
+        return made
+
+
+def _select_arm(value: Instruction) -> Value | None:
+    """What a ``select`` must choose, if its condition is known."""
+    if value.opcode != "select" or not isinstance(value.operands[0], Constant) or value.operands[0].number is None:
+        return None
+    return value.operands[1 if value.operands[0].number else 2]
+
+
+def _conjoin(value: Instruction) -> Value | None:
+    """False, if *value* is a conjunction with that; a sum with 0 is the other operand."""
+    for number, operand in enumerate(value.operands[:2]):
+        if isinstance(operand, Constant) and operand.number == 0 and len(value.operands) == 2:
+            if value.opcode == "and":
+                return operand
+            if value.opcode == "add" or (value.opcode in ("sub", "or") and number == 1):
+                return value.operands[1 - number]
+    return None

@@ -1,0 +1,197 @@
+"""Code behind coherent divisions and clamps is versioned: for gangs whose lanes all have the same quotient, or of which
+no lane is at a limit, and for the others.
+
+Where the quotient is uniform and the remainders are consecutive, so is what is computed from them: addresses in a row
+of an array are contiguous, and branches on the row are uniform. One division of the first lane's dividend tells. Where
+no index is clamped, as by ``max(x - 1, 0)``, those of neighbours are consecutive; the first and the last lane tell. The
+version for these gangs is a copy, in which quotients, remainders and clamped indices are replaced, and what follows
+from their ranges is decided (`coherent_guard`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from hip_runtime.drivers.cpu.analyses.clamps import Clamp, addresses, find_clamps
+from hip_runtime.drivers.cpu.analyses.coherent_divisions import (
+    CoherentDivision,
+    expected_conditions,
+    find_coherent_divisions,
+)
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
+from hip_runtime.drivers.cpu.ir.clone import Copies, copy_blocks
+from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
+from hip_runtime.drivers.cpu.llvmir import VOID
+from hip_runtime.drivers.cpu.vectorize.coherent_guard import CoherentGuard
+from hip_runtime.drivers.cpu.vectorize.row_split import RowGuard
+
+_MAX_INSTRUCTIONS = 300
+"""The most instructions that are duplicated in a function."""
+
+
+_ACCESSES = frozenset({"load", "store"})
+
+CoherentValue = CoherentDivision | Clamp
+
+
+class CoherentValues:
+    """Versions the code of *function* behind coherent divisions and clamps, those of one block for each call of
+    `version_next`.
+
+    *early_exits* are branches that all lanes are known to take; they are updated.
+    """
+
+    def __init__(self, function: Function, early_exits: dict[Block, Block], width: int) -> None:
+        self._function = function
+        self._early_exits = early_exits
+        self._width = width
+        self._budget = _MAX_INSTRUCTIONS
+        self._done: set[Instruction] = set()
+        self.copied: dict[Instruction, Instruction] = {}
+        """Maps each copied instruction to its original."""
+        self.apart: set[Block] = set()
+        """The blocks of gangs whose lanes do not have the same quotient."""
+        self.guard: RowGuard | None = None
+        """The first branch outside of loops on whether divisions of consecutive numbers are coherent."""
+
+    def version_next(self, shapes: VectorShapes) -> bool:
+        """Version the code behind the next divisions, if there are any; *shapes* are those of the function as it is
+        now."""
+        for block in shapes.order.blocks:
+            if block in shapes.masked:
+                continue
+            coherent = [found for found in self._find(block, shapes) if found.value not in self._done]
+            self._done.update(found.value for found in coherent)
+            version = self._version_in_loop if shapes.order.loops[block] else self._version
+            if coherent and version(block, coherent, shapes):
+                return True
+        return False
+
+    def _find(self, block: Block, shapes: VectorShapes) -> list[CoherentValue]:
+        """The coherent divisions and clamps of *block*, in order."""
+        divisions = find_coherent_divisions(block, shapes, self._width)
+        found: dict[Instruction, CoherentValue] = {found.value: found for found in divisions}
+        found |= {clamp.value: clamp for clamp in find_clamps(block, shapes)}
+        return [found[value] for value in block.instructions if value in found]
+
+    def _version_in_loop(self, block: Block, coherent: list[CoherentValue], shapes: VectorShapes) -> bool:
+        """Version the rest of *block* only, which other blocks of the loop follow."""
+        *behind, end = block.instructions[block.instructions.index(coherent[0].value) :]
+        if not any(value.opcode in _ACCESSES for value in behind):
+            return False
+        guard = self._make_guard(block, behind, coherent, shapes)
+        if guard is None:
+            return False
+        joined = Block(f"{block.name}.joined", [end])
+        apart = Block(f"{block.name}.apart", [*behind, Instruction(VOID, "br", [], targets=[joined])])
+        for target in joined.successors:
+            for phi in target.phis:
+                phi.targets = [joined if source is block else source for source in phi.targets]
+        copies = self._copy([apart])
+        self.apart.add(apart)
+        block.instructions = guard.finish(copies.blocks[apart], apart)
+        self._join(apart, joined, copies, guard.simplify(copies))
+        self._function.blocks += [apart, joined]
+        return True
+
+    def _join(self, apart: Block, joined: Block, copies: Copies, results: dict[Instruction, Value]) -> None:
+        """Replace what *apart* computes, where it is used elsewhere, by what either version has computed."""
+        inside = {*apart.instructions, *copies.values.values()}
+        phis: dict[Instruction, Instruction] = {}
+        for block in [*self._function.blocks, joined]:
+            for user in block.instructions:
+                if user in inside:
+                    continue
+                for number, value in enumerate(user.operands):
+                    if isinstance(value, Instruction) and value in results:
+                        phi = phis.get(value)
+                        if phi is None:
+                            phi = phis[value] = Instruction(
+                                value.type, "phi", [value, results[value]], f"{value.name}.joined",
+                                targets=[apart, copies.blocks[apart]],
+                            )  # fmt: skip
+                        user.operands[number] = phi
+        joined.instructions[:0] = phis.values()
+
+    def _make_guard(
+        self, block: Block, behind: list[Instruction], coherent: list[CoherentValue], shapes: VectorShapes
+    ) -> CoherentGuard | None:
+        """The guard of *coherent* values in *block*, if it can be computed before what is *behind* it, which then is
+        written twice; ``None`` if that is too much."""
+        if len(behind) > self._budget or any(value.opcode == "alloca" for value in behind):
+            return None
+        coherent = [
+            found for found in coherent if isinstance(found, CoherentDivision) or addresses(found.value, behind)
+        ]
+        if not coherent:
+            return None
+        start = block.instructions.index(coherent[0].value)
+        guard = CoherentGuard(block.instructions[:start], set(behind), self._width)
+        coherent = [found for found in coherent if guard.add(found)]
+        if not coherent:
+            return None
+        divisions = [found for found in coherent if isinstance(found, CoherentDivision)]
+        for condition, expected in expected_conditions(block, shapes, divisions).items():
+            guard.add_condition(condition, expected)
+        self._budget -= len(behind)
+        return guard
+
+    def _version(self, block: Block, coherent: list[CoherentValue], shapes: VectorShapes) -> bool:
+        following = _find_following(block, shapes)
+        start = block.instructions.index(coherent[0].value)
+        behind = [*block.instructions[start:], *(value for other in following for value in other.instructions)]
+        if not _is_entered_from(block, following, shapes):
+            return False
+        guard = self._make_guard(block, behind, coherent, shapes)
+        if guard is None:
+            return False
+        apart = Block(f"{block.name}.apart", block.instructions[start:])
+        self._function.blocks.append(apart)
+        for target in apart.successors:
+            for phi in target.phis:
+                phi.targets = [apart if source is block else source for source in phi.targets]
+        if block in self._early_exits:
+            self._early_exits[apart] = self._early_exits.pop(block)
+        copies = self._copy([apart, *following])
+        self.apart.update([apart, *following])
+        block.instructions = guard.finish(copies.blocks[apart], apart)
+        guard.simplify(copies)
+        divisions = [found for found in coherent if isinstance(found, CoherentDivision)]
+        if self.guard is None and divisions and all(found.stride == 1 for found in divisions):
+            self.guard = guard.describe(block, copies.blocks[apart], apart)
+        return True
+
+    def _copy(self, blocks: list[Block]) -> Copies:
+        copies = copy_blocks(blocks)
+        self._function.blocks += copies.blocks.values()
+        for original, copy in copies.values.items():
+            self.copied[copy] = original
+            if original in self._done:
+                self._done.add(copy)
+        for block in blocks:
+            if block in self._early_exits:
+                target = self._early_exits[block]
+                self._early_exits[copies.blocks[block]] = copies.blocks.get(target, target)
+        return copies
+
+
+def _find_following(block: Block, shapes: VectorShapes) -> list[Block]:
+    """The blocks that are reached from *block*, in order."""
+    found: set[Block] = set()
+    waiting = [block]
+    while waiting:
+        for target in shapes.successors(waiting.pop()):
+            if target not in found:
+                found.add(target)
+                waiting.append(target)
+    return [other for other in shapes.order.blocks if other in found]
+
+
+def _is_entered_from(block: Block, following: Collection[Block], shapes: VectorShapes) -> bool:
+    """Whether the blocks *following* are only reached through *block*."""
+    inside = {block, *following}
+    return all(
+        source in inside or target not in inside or target is block
+        for source in shapes.order.blocks
+        for target in shapes.successors(source)
+    )

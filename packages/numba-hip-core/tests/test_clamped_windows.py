@@ -1,0 +1,105 @@
+"""Windows whose indices are held within an array by ``min`` and ``max``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import hip
+
+SHAPES = ((1, 1), (3, 200), (37, 64), (65, 130), (5, 31))
+BLOCKS = ((16, 16), (32, 4), (64, 1), (8, 8))
+
+
+@hip.jit
+def box_by_constants(a, out):
+    x, y = hip.grid(2)
+    height, width = a.shape
+    if x < width and y < height:
+        total = 0
+        for dy in range(-2, 3):
+            for dx in range(-2, 3):
+                total += a[min(max(y + dy, 0), height - 1), min(max(x + dx, 0), width - 1)]
+        out[y, x] = total
+
+
+@hip.jit
+def box_by_radius(a, out, radius):
+    x, y = hip.grid(2)
+    height, width = a.shape
+    if x < width and y < height:
+        total = 0
+        for dy in range(-radius, radius + 1):
+            row = max(min(y + dy, height - 1), 0)
+            for dx in range(-radius, radius + 1):
+                column = max(min(x + dx, width - 1), 0)
+                if dy == 0 or a[row, column] % 2 == 0:
+                    total += a[row, column]
+                else:
+                    total -= a[row, column]
+        out[y, x] = total
+
+
+@hip.jit
+def mirrored(a, out):
+    i = hip.grid(1)
+    n = a.size
+    if i < n:
+        out[i] = a[max(n - 1 - i - 3, 0)] + 2 * a[min(n - 1 - i + 2, n - 1)]
+
+
+@hip.jit
+def within_data(a, limits, out):
+    i = hip.grid(1)
+    if i >= a.size:
+        return
+    low, high = limits[0], limits[1]
+    at = min(max(np.int32(i) - 5, low), high)
+    out[i] = a[at]
+    if a[i] > 50:
+        out[i] += a[min(i + 1, a.size - 1)]
+
+
+def integers(shape: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(3).integers(0, 100, shape).astype(dtype)
+
+
+def window(a: np.ndarray[Any, Any], dy: int, dx: int) -> np.ndarray[Any, Any]:
+    rows = np.clip(np.arange(a.shape[0]) + dy, 0, a.shape[0] - 1)
+    columns = np.clip(np.arange(a.shape[1]) + dx, 0, a.shape[1] - 1)
+    return a.astype(np.int64)[np.ix_(rows, columns)]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_boxes(dtype: Any, order: Any) -> None:
+    for shape in SHAPES:
+        a = np.asarray(integers(shape, dtype), order=order)
+        for block in BLOCKS:
+            grid = tuple(-(-extent // threads) for extent, threads in zip(shape[::-1], block, strict=True))
+            out = np.zeros(shape, np.int64)
+            box_by_constants[grid, block](a, out)
+            reach = range(-2, 3)
+            np.testing.assert_array_equal(out, sum(window(a, dy, dx) for dy in reach for dx in reach))
+        for radius in (0, 1, 4):
+            out = np.zeros(shape, np.int64)
+            box_by_radius[grid, block](a, out, radius)
+            reach = range(-radius, radius + 1)
+            parts = [(dy, window(a, dy, dx)) for dy in reach for dx in reach]
+            expected = sum(np.where((dy == 0) | (part % 2 == 0), part, -part) for dy, part in parts)
+            np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("length", [1, 2, 5, 64, 100, 1000])
+def test_rows_from_the_end_and_limits_in_memory(length: int) -> None:
+    a, index = integers(length, np.int64), np.arange(length)
+    out = np.zeros_like(a)
+    mirrored[-(-length // 64), 64](a, out)
+    back = length - 1 - index
+    np.testing.assert_array_equal(out, a[np.maximum(back - 3, 0)] + 2 * a[np.minimum(back + 2, length - 1)])
+    for low, high in ((0, length - 1), (length // 3, length // 2), (length - 1, 0)):
+        within_data[-(-length // 64), 64](a, np.array([low, high], np.int32), out)
+        expected = a[np.minimum(np.maximum(index - 5, low), high)]
+        expected += np.where(a > 50, a[np.minimum(index + 1, length - 1)], 0)
+        np.testing.assert_array_equal(out, expected)

@@ -280,8 +280,9 @@ def test_the_type_of_values_gives_the_type_of_elements_again(dtype: Any) -> None
 
 
 def test_types_are_alike_where_they_have_numbers_in_the_same_places() -> None:
-    other = types.Tuple([types.Tuple([types.int64, types.UniTuple(types.int32, 2)]), types.float32])
-    assert value_parts.is_like(other, NESTED)
+    inner = types.Tuple([types.int64, types.UniTuple(types.int32, 2)])
+    assert value_parts.is_like(types.Tuple([inner, types.uint8]), NESTED)
+    assert not value_parts.is_like(types.Tuple([inner, types.float32]), NESTED)
     assert not value_parts.is_like(types.Tuple([types.int64, types.float32]), NESTED)
     assert not value_parts.is_like(types.UniTuple(types.int64, 4), NESTED)
     assert value_parts.leaf_kinds(NESTED) == [types.int8, types.float32, types.float32, types.int64]

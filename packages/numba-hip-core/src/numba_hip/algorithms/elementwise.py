@@ -10,6 +10,7 @@ from numba_hip.algorithms.iterators import ZipIterator
 from numba_hip.algorithms.operands import Operands
 from numba_hip.algorithms.place_checks import check_places
 from numba_hip.algorithms.readers import count_of
+from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import in_kernels, kept
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
@@ -65,20 +66,23 @@ def scatter(
 ) -> Any:
     """Store each value of *source* in *out* at the place that *indices* has for it; returns *out*.
 
-    If two have the same place, either may be there. Raises `AlgorithmError` for an index outside of *out*, which takes
-    a pass over *indices* and a wait; with ``check=False`` such values are left out.
+    There are as many indices as values, or more. If two have the same place, either may be there. Raises
+    `AlgorithmError` for an index outside of *out*, which takes a pass over *indices* and a wait; with ``check=False``
+    such values are left out.
     """
     operands = Operands(stream)
-    reader = operands.reader(ZipIterator(source, indices), "source")
-    number = count_of(reader, count, "source")
-    kind = next(iter(operands.type_of(reader.read, "source")))  # of a tuple
+    reader, index_reader = operands.reader(source, "source"), operands.reader(indices, "indices")
+    number = count_of(index_reader if reader.size is None else reader, count, "source")
+    if index_reader.size is not None and index_reader.size < number:
+        raise AlgorithmError(f"indices has {index_reader.size} values for {number} of source")
+    kind = operands.type_of(reader.read, "source")
     target = operands.output(out, "out", 0, kind)
     operands.keep_contents()
     if number:
         if check:
-            check_places(operands, indices, operands.reader(indices, "indices").read, number, target.size)
+            check_places(operands, indices, index_reader.read, number, target.size)
         store = _write_at(operands.writer(target, kind), operands.add(target.size))
-        kernel = store_kernel(reader.read, store)
+        kernel = store_kernel(values.read_together((reader.read, index_reader.read)), store)
         kernel[-(-number // THREADS), THREADS, operands.launch_stream](number, *operands.leaves)
     return operands.finish(target, out)
 

@@ -16,6 +16,7 @@ from numba_hip.algorithms.operands import Operands
 from numba_hip.algorithms.readers import count_of
 from numba_hip.algorithms.tiles import ROWS_AHEAD
 from numba_hip.cooperative.operators import kept
+from numba_hip.cooperative.value_parts import is_date
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 from numba_hip.language.untyped_names import (
@@ -57,6 +58,11 @@ def histogram_even(
         raise AlgorithmError(f"lower is {lower!r} and upper {upper!r}; pass the lower one first")
     operands = Operands(stream)
     reader = operands.reader(source, "source")
+    kind = operands.type_of(reader.read, "source")
+    if not isinstance(kind, (types.Integer, types.Float, types.Boolean)):
+        raise AlgorithmError(
+            f"source has values of type {kind}; bins are for real numbers: see histogram_range for dates"
+        )
     unit = _unit_of(end - begin)
     scale = bins / (end * unit - begin * unit)
     places = operands.add(begin), operands.add(end), operands.add(scale), operands.add(int(bins))
@@ -70,6 +76,8 @@ def _finite(bound: Any, argument: str) -> float:
         found = float(bound) if isinstance(bound, Real) else math.nan
     except OverflowError:
         found = math.inf
+    except TypeError:  # of a time of NumPy's
+        found = math.nan
     if not math.isfinite(found):
         raise AlgorithmError(f"{argument} is {bound!r}; pass a finite number of float64")
     return found
@@ -93,13 +101,23 @@ def histogram_range(source: Any, edges: Any, *, out: Any = None, stream: StreamL
     marks = count_of(edge_reader, None, "edges")
     if marks < 2:
         raise AlgorithmError(f"edges has {marks} values; a bin needs two")
+    kind, edge_kind = operands.type_of(reader.read, "source"), operands.type_of(edge_reader.read, "edges")
+    _check_line(kind, edge_kind)
     check_ascending(edges, "edges", "the bounds of the bins")
     bins = marks - 1
-    kind, edge_kind = operands.type_of(reader.read, "source"), operands.type_of(edge_reader.read, "edges")
     if counts_by_thread(operands, bins) and can_guide(kind, edge_kind):
         return _count_guided(operands, reader, edge_reader, kind, edge_kind, bins, out)
     find = _bin_between(edge_reader.read, reaching(kind, edge_kind), operands.add(marks), marks.bit_length())
     return _count(operands, reader, find, bins, out)
+
+
+def _check_line(kind: types.Type, edge_kind: types.Type) -> None:
+    """Raise `AlgorithmError` unless values of *kind* and edges of *edge_kind* are of one line."""
+    for argument, one in (("source", kind), ("edges", edge_kind)):
+        if isinstance(one, (types.BaseTuple, types.Complex)):
+            raise AlgorithmError(f"{argument} has values of type {one}; bins are for real numbers, and for dates")
+    if (is_date(kind) or is_date(edge_kind)) and type(kind) is not type(edge_kind):
+        raise AlgorithmError(f"edges has values of type {edge_kind}, and source of {kind}: convert one of them")
 
 
 def counts_by_thread(operands: Operands, bins: int) -> bool:
@@ -120,9 +138,6 @@ def _count_guided(operands: Operands, reader: Any, edges: Any, kind: Any, edge_k
 
 def _count(operands: Operands, reader: Any, find: Any, bins: int, out: Any) -> Any:
     number = count_of(reader, None, "source")
-    kind = operands.type_of(reader.read, "source")
-    if isinstance(kind, (types.BaseTuple, types.Complex)):
-        raise AlgorithmError(f"source has values of type {kind}; bins are for real numbers")
     target = operands.output(out, "out", bins, types.int64)
     beginning(target, bins).fill(0, operands.stream)
     if number and counts_by_thread(operands, bins):

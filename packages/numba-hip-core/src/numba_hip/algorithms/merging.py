@@ -6,9 +6,10 @@ McColl, Bader, "GPU merge path", 2012).
 
 from __future__ import annotations
 
-import operator
+from contextlib import suppress
 from typing import Any
 
+import numpy as np
 from numba.core import types
 
 from hip_runtime.array import StreamLike
@@ -16,8 +17,10 @@ from numba_hip.algorithms.elementwise import THREADS
 from numba_hip.algorithms.operands import Operands, Operator
 from numba_hip.algorithms.readers import count_of
 from numba_hip.cooperative import values
-from numba_hip.cooperative.operators import in_kernels, kept
+from numba_hip.cooperative.operators import kept
+from numba_hip.cooperative.orders import comparing, order_of
 from numba_hip.cooperative.value_functions import converted_to
+from numba_hip.cooperative.value_parts import is_date, is_like, is_number
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 from numba_hip.language.untyped_names import grid
@@ -29,23 +32,36 @@ RUN_ON_CPU = 1024
 """Elements that a thread merges on the CPU device, at most: finding where they begin takes longer than some merging."""
 
 
-def merge(first: Any, second: Any, less: Operator = operator.lt, *, out: Any = None, stream: StreamLike = None) -> Any:
+def merge(first: Any, second: Any, less: Operator | None = None, *, out: Any = None, stream: StreamLike = None) -> Any:
     """The values of *first* and *second*, each sorted by *less*, sorted together; of equal ones, *first*'s come
-    before."""
+    before. Without *less* the order is that of `sort`, NaN and NaT last. Numbers of two types become one that has
+    both."""
     operands = Operands(stream)
     one, other = operands.reader(first, "first"), operands.reader(second, "second")
     ahead, behind = count_of(one, None, "first"), count_of(other, None, "second")
-    kind = operands.type_of(one.read, "first")
-    if len(values.dtypes_of(operands.type_of(other.read, "second"), "second")) != len(values.dtypes_of(kind, "first")):
-        raise AlgorithmError("second has values of another kind than first")
+    kind = _common_type(operands.type_of(one.read, "first"), operands.type_of(other.read, "second"))
+    compare = order_of(kind, kind, "first") if less is None else comparing(less, (kind, kind))
     target = operands.output(out, "out", ahead + behind, kind)
     if ahead + behind:
         convert = converted_to(kind)
         reads = (values.read_transformed(one.read, convert), values.read_transformed(other.read, convert))
-        part = merge_part_of(operands, *reads, operands.writer(target, kind), in_kernels(less, "less"))
+        part = merge_part_of(operands, *reads, operands.writer(target, kind), compare)
         run = RUN_ON_CPU if merges_by_thread(operands) else RUN
         _merge_kernel(part)[_shape(operands, ahead + behind, run)](ahead, behind, run, *operands.leaves)
     return operands.finish(target, out)
+
+
+def _common_type(first: types.Type, second: types.Type) -> types.Type:
+    """The type of values that has those of *first* and *second*. Raises `AlgorithmError` if there is none."""
+    one, other = values.dtypes_of(first, "first"), values.dtypes_of(second, "second")
+    if one == other and is_like(second, first):
+        return first
+    if is_number(first) and is_number(second) and not (is_date(first) or is_date(second)):
+        with suppress(TypeError):
+            made = np.promote_types(one[0], other[0])
+            if made.kind != "f" or "f" in (one[0].kind, other[0].kind):  # but not of uint64 and int64
+                return values.kind_of(made, "second")
+    raise AlgorithmError(f"second has values of type {second}, and first of {first}: convert one of them")
 
 
 def merges_by_thread(operands: Operands) -> bool:

@@ -16,8 +16,9 @@ from hip_runtime.host_view import view_memory
 from hip_runtime.layout import dense
 from hip_runtime.memory import Buffer
 from hip_runtime.stream import find_stream
-from numba_hip.algorithms.argument_checks import is_array, pair_of
+from numba_hip.algorithms.argument_checks import check_number, checked_start, is_array, pair_of
 from numba_hip.algorithms.array_parts import beginning, columns_of, is_same_place, share_memory
+from numba_hip.algorithms.element_checks import can_store, check_elements
 from numba_hip.algorithms.iterators import (
     ConstantIterator,
     CountingIterator,
@@ -31,7 +32,7 @@ from numba_hip.algorithms.workspaces import Lease
 from numba_hip.arguments.argument_types import describe
 from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import in_kernels, kept
-from numba_hip.cooperative.value_parts import element_dtype, numbers_of, without_literals
+from numba_hip.cooperative.value_parts import element_dtype, without_literals
 from numba_hip.errors import AlgorithmError
 
 Operator = Callable[[Any, Any], Any]
@@ -97,9 +98,9 @@ class Operands:
 
     def _reader(self, source: Any, argument: str) -> Reader:
         if isinstance(source, CountingIterator):
-            start = source.start
-            return Reader(values.read_counter(self.add(start if isinstance(start, np.generic) else int(start))), None)
+            return Reader(values.read_counter(self.add(checked_start(source.start, argument))), None)
         if isinstance(source, ConstantIterator):
+            check_number(source.value, f"{argument}.value")
             return Reader(values.read_constant(self.add(source.value)), None)
         if isinstance(source, TransformIterator):
             read, count = self.reader(source.source, argument)
@@ -109,6 +110,9 @@ class Operands:
         if isinstance(source, PermutationIterator):
             read, size = self.reader(source.source, argument)
             index, count = self.reader(source.indices, f"{argument}.indices")
+            kind = self.type_of(index, f"{argument}.indices")
+            if not isinstance(kind, (types.Integer, types.Boolean)):
+                raise AlgorithmError(f"{argument}.indices has values of type {kind}; pass integers")
             return Reader(values.read_permuted(read, index, None if size is None else self.add(size)), count)
         if isinstance(source, ReverseIterator):
             read, count = self.reader(source.source, argument)
@@ -126,10 +130,12 @@ class Operands:
 
     def _array_reader(self, array: DeviceArray, argument: str) -> Reader:
         self._reads.append((array, True))
+        columns = columns_of(array)
+        check_elements(columns, argument)
         if array.dtype.names is None:
             return Reader(values.read_leaf(self.add(array)), array.size)
         kind = values.kind_of(array.dtype, argument)
-        return Reader(values.read_parts(tuple(map(self.add, columns_of(array))), kind), array.size)
+        return Reader(values.read_parts(tuple(map(self.add, columns)), kind), array.size)
 
     def input_array(self, source: Any, argument: str) -> DeviceArray:
         """*source* as an array of the device with one axis."""
@@ -149,7 +155,10 @@ class Operands:
                 f"{argument} is {type(source).__name__}; pass an array of the device or the host, or an iterator of "
                 "hip.algorithms"
             )
-        host = np.ascontiguousarray(source)
+        try:
+            host = np.ascontiguousarray(source)
+        except (ValueError, OverflowError) as error:  # a list of lists of several lengths
+            raise AlgorithmError(f"{argument} makes no array: {error}") from None
         if host.dtype.hasobject:
             raise AlgorithmError(f"{argument} holds Python objects; algorithms take numbers and records of numbers")
         if self._is_direct(host):
@@ -193,11 +202,19 @@ class Operands:
             raise AlgorithmError(f"{argument} is {type(given).__name__}; pass an array of the device or the host")
         if target.ndim != 1 or target.size < count:
             raise AlgorithmError(f"{argument} has the shape {given.shape}; {count} results need ({count},)")
+        apart = (given if isinstance(given, np.ndarray) else target).strides[0]
+        if target.size > 1 and abs(apart) < target.dtype.itemsize:
+            raise AlgorithmError(f"{argument} has elements that share memory: pass an array with some for each result")
         if target.readonly or (isinstance(given, np.ndarray) and not given.flags.writeable):
             raise AlgorithmError(f"{argument} is read-only")
-        parts = len(columns_of(target))
-        if parts != len(dtypes):
-            raise AlgorithmError(f"{argument} has {parts} numbers in an element of {target.dtype}; results are {kind}")
+        columns = columns_of(target)
+        check_elements(columns, argument)
+        if len(columns) != len(dtypes):
+            raise AlgorithmError(
+                f"{argument} has {len(columns)} numbers in an element of {target.dtype}; results are {kind}"
+            )
+        if not all(map(can_store, dtypes, (column.dtype for column in columns))):
+            raise AlgorithmError(f"{argument} has elements of {target.dtype}, which cannot be {kind}, as results are")
         return self._aside(target) if self._is_read_elsewhere(target, over) else target
 
     def _is_read_elsewhere(self, target: DeviceArray, over: Sequence[Any]) -> bool:
@@ -309,19 +326,3 @@ def _leaf_type(leaf: Any) -> types.Type:
 @kept
 def _type_of_read(read: Any, leaf_types: tuple[types.Type, ...]) -> types.Type:
     return without_literals(values.returned_type(read, types.Tuple(leaf_types), values.PLACE))
-
-
-def accumulator_type(operands: Operands, read: Any, init: Any) -> types.Type:
-    """The type that values are combined in: that of *init* if it is a number of NumPy's, else theirs."""
-    kind = operands.type_of(read, "source")
-    return typeof(init) if isinstance(init, np.generic) and init.dtype.names is None else kind
-
-
-def add_initial(operands: Operands, init: Any, kind: types.Type) -> Any:
-    """Give *init* to the kernels; returns a function of (leaves, i) that reads it as a value of *kind*. Raises
-    `AlgorithmError` if it has not as many numbers."""
-    parts, dtypes = numbers_of(init), values.dtypes_of(kind, "source")
-    if len(parts) != len(dtypes) or not all(isinstance(part, (int, float, complex, np.generic)) for part in parts):
-        raise AlgorithmError(f"init is {init!r}; values are {kind}")
-    converted = [np.asarray(part).astype(dtype)[()] for part, dtype in zip(parts, dtypes, strict=True)]
-    return values.read_constants(tuple(map(operands.add, converted)), kind)

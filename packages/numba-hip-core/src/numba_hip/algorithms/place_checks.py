@@ -20,8 +20,9 @@ MOST_AT_ONCE = 1 << 14
 def check_places(operands: Operands, indices: Any, read: Any, count: int, limit: int) -> None:
     """Raise `AlgorithmError` for the least or the largest of the first *count* of *indices*, which *read* returns, if
     it is not below *limit*, or negative."""
-    if not isinstance(operands.type_of(read, "indices"), types.Integer):
-        raise AlgorithmError("indices must be integers")
+    kind = operands.type_of(read, "indices")
+    if not isinstance(kind, types.Integer):
+        raise AlgorithmError(f"indices has values of type {kind}; pass integers")
     host = _on_host(operands, indices, count)
     if host is not None:
         least, most = int(host.min()), int(host.max())

@@ -10,8 +10,9 @@ from numba.core import types
 
 from hip_runtime.array import StreamLike
 from numba_hip import wave
+from numba_hip.algorithms.initial_values import accumulator_type, add_initial
 from numba_hip.algorithms.iterators import TransformIterator
-from numba_hip.algorithms.operands import Operands, Operator, accumulator_type, add_initial
+from numba_hip.algorithms.operands import Operands, Operator
 from numba_hip.algorithms.readers import count_of
 from numba_hip.algorithms.tiled_scan import total_kernel
 from numba_hip.algorithms.tiles import ROWS_AHEAD, WAVES_IN_BLOCK, reads_ahead, tile_of_wave, tiles_of

@@ -8,6 +8,7 @@ from numba.core import types
 
 from numba_hip.algorithms.operands import Operands
 from numba_hip.cooperative import values
+from numba_hip.errors import AlgorithmError
 
 NUMBER = types.int64
 """The type in which values are counted."""
@@ -22,6 +23,8 @@ class Found:
             self._target = operands.array(1, "int64")
         else:
             self._target = operands.output(given, "found", 1, NUMBER)
+            if self._target.dtype.kind not in "iu":
+                raise AlgorithmError(f"found has elements of {self._target.dtype}; pass an array of an integer")
             operands.keep_contents()  # what is behind the results stays, whose number the host does not know
 
     def writer(self) -> Any:

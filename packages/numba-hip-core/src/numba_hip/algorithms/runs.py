@@ -11,8 +11,9 @@ from numba.core import types
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.argument_checks import is_array
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
+from numba_hip.algorithms.initial_values import accumulator_type, add_initial
 from numba_hip.algorithms.marked_parts import Test, goes_by_parts, is_few, mark_parts
-from numba_hip.algorithms.operands import Operands, Operator, accumulator_type, add_initial
+from numba_hip.algorithms.operands import Operands, Operator
 from numba_hip.algorithms.readers import Reader, count_of
 from numba_hip.algorithms.result_counts import NUMBER, Found
 from numba_hip.algorithms.run_parts import reduce_few, reduce_marked
@@ -45,7 +46,7 @@ def unique(
     number = count_of(reader, None, "source")
     kind = operands.type_of(reader.read, "source")
     target = operands.output(out, "out", number, kind)
-    heads = _begins(reader.read, in_kernels(equal, "equal"))
+    heads = _begins(reader.read, _equating(equal, kind))
     write, read_any = operands.writer(target, kind), is_array(source)
     count = emit_where(operands, number, heads, reader.read, write, found, reads_all=read_any)
     return operands.finish(target, out, count)
@@ -67,7 +68,7 @@ def unique_by_key(
     number = _count_of_both(key_reader, reader)
     key_kind, kind = operands.type_of(key_reader.read, "keys"), operands.type_of(reader.read, "source")
     key_target, target = targets = operands.outputs(out, (number, number), (key_kind, kind))
-    heads = _begins(key_reader.read, in_kernels(equal, "equal"))
+    heads = _begins(key_reader.read, _equating(equal, key_kind))
     read = values.read_together((key_reader.read, reader.read))
     write = _write_pair(operands.writer(key_target, key_kind), operands.writer(target, kind))
     read_any = is_array(keys) and is_array(source)
@@ -97,7 +98,7 @@ def reduce_by_key(
     key_target, target = targets = operands.outputs(out, (number, number), (key_kind, kind))
     total = Found(operands, found)
     if number:
-        heads, function = _begins(key_reader.read, in_kernels(equal, "equal")), in_kernels(op, "op")
+        heads, function = _begins(key_reader.read, _equating(equal, key_kind)), in_kernels(op, "op")
         read = values.read_transformed(reader.read, converted_to(kind))
         write_key, write = operands.writer(key_target, key_kind), operands.writer(target, kind)
         if goes_by_parts(operands):
@@ -133,7 +134,7 @@ def run_length_encode(
     target, lengths = targets = operands.outputs(out, (number, number), (kind, NUMBER))
     total = Found(operands, found)
     if number:
-        heads = _begins(reader.read, in_kernels(equal, "equal"))
+        heads = _begins(reader.read, _equating(equal, kind))
         starts = operands.add(operands.array(number, "int64"))
         read = values.read_together((reader.read, values.read_counter(operands.add(NUMBER_ZERO))))
         write = _write_pair(operands.writer(target, kind), values.write_leaf(starts))
@@ -167,8 +168,9 @@ def segmented_scan(
     flag_place = operands.add(flags)
     bounds = operands.reader(offsets, "offsets")
     marks = count_of(bounds, None, "offsets")
-    if not isinstance(operands.type_of(bounds.read, "offsets"), types.Integer):
-        raise AlgorithmError("offsets must be integers")
+    offset_kind = operands.type_of(bounds.read, "offsets")
+    if not isinstance(offset_kind, types.Integer):
+        raise AlgorithmError(f"offsets has values of type {offset_kind}; pass integers")
     if number and marks:
         mark = _mark_head(flag_place, operands.add(number))
         store_kernel(bounds.read, mark)[-(-marks // THREADS), THREADS, operands.launch_stream](marks, *operands.leaves)
@@ -190,10 +192,15 @@ def scan_by_key(
     operands = Operands(stream)
     key_reader, reader = operands.reader(keys, "keys"), operands.reader(source, "source")
     number = _count_of_both(key_reader, reader)
-    heads = _heads(key_reader.read, in_kernels(equal, "equal"))
+    heads = _heads(key_reader.read, _equating(equal, operands.type_of(key_reader.read, "keys")))
     if goes_by_parts(operands) and not is_few(number):
         heads = _stored(operands, heads, number)
     return _scan_of_heads(operands, reader, heads, number, op, init, inclusive, out)
+
+
+def _equating(equal: Operator, kind: types.Type) -> Any:
+    """*equal*, which tells whether two values of *kind* are of one run, as kernels call it."""
+    return values.deciding(in_kernels(equal, "equal"), (kind, kind), "equal")
 
 
 def _stored(operands: Operands, heads: Any, count: int) -> Any:

@@ -6,7 +6,8 @@ import operator
 from typing import Any
 
 from hip_runtime.array import StreamLike
-from numba_hip.algorithms.operands import Operands, Operator, accumulator_type, add_initial
+from numba_hip.algorithms.initial_values import accumulator_type, add_initial
+from numba_hip.algorithms.operands import Operands, Operator
 from numba_hip.algorithms.readers import count_of
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
@@ -14,6 +15,7 @@ from numba_hip.cooperative import values
 from numba_hip.cooperative.operators import in_kernels, kept
 from numba_hip.cooperative.value_functions import converted_to
 from numba_hip.decorators import jit
+from numba_hip.errors import AlgorithmError
 
 
 def inclusive_scan(
@@ -51,6 +53,8 @@ def exclusive_scan(
 def _scan(
     source: Any, op: Operator, init: Any, count: int | None, out: Any, stream: StreamLike, *, is_inclusive: bool
 ) -> Any:
+    if init is None and not is_inclusive:
+        raise AlgorithmError("init is None; pass the first result of an exclusive scan")
     operands = Operands(stream)
     reader = operands.reader(source, "source")
     number = count_of(reader, count, "source")

@@ -6,6 +6,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from numba.core import types
+
 from hip_runtime import DeviceArray
 from hip_runtime.array import StreamLike
 from numba_hip.algorithms.argument_checks import is_array
@@ -89,8 +91,13 @@ def _tested(
     if (predicate is None) == (flags is None):
         raise AlgorithmError("pass either predicate, a function of a value, or flags, with an element for each")
     if predicate is not None:
-        return reader, values.read_transformed(reader.read, in_kernels(predicate, "predicate", 1)), number
+        kinds = (operands.type_of(reader.read, "source"),)
+        tell = values.deciding(in_kernels(predicate, "predicate", 1), kinds, "predicate")
+        return reader, values.read_transformed(reader.read, tell), number
     flag_reader = operands.reader(flags, "flags")
+    flag_kind = operands.type_of(flag_reader.read, "flags")
+    if isinstance(flag_kind, types.BaseTuple):
+        raise AlgorithmError(f"flags has values of type {flag_kind}; pass numbers, or truth values")
     if flag_reader.size is not None and flag_reader.size < number:
         raise AlgorithmError(f"flags has {flag_reader.size} elements for {number} values")
     return reader, flag_reader.read, number

@@ -21,7 +21,8 @@ from numba_hip.algorithms.radix_sort import sort_pairs, uses_blocks
 from numba_hip.algorithms.readers import count_of
 from numba_hip.cooperative import values
 from numba_hip.cooperative.arguments import checked_bits
-from numba_hip.cooperative.operators import in_kernels, kept
+from numba_hip.cooperative.operators import kept
+from numba_hip.cooperative.orders import comparing
 from numba_hip.cooperative.value_functions import rebuilt
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
@@ -216,7 +217,7 @@ def _sort(
         return
     if less is None:
         raise AlgorithmError(f"{argument} has records, which have no order of their own: pass less=")
-    function = in_kernels(less, "less")
+    function = comparing(less, (kind, kind))
     columns = [*columns_of(keys), *others]
     dense = [operands.array(column.size, column.dtype) for column in columns]
     for made, column in zip(dense, columns, strict=True):

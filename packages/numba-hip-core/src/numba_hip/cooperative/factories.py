@@ -12,6 +12,7 @@ from numba_hip.cooperative import exchanges, histograms, neighbours, tile_scans,
 from numba_hip.cooperative.arguments import Extents, Threads, check_choice, checked_bits, checked_count, extents_of
 from numba_hip.cooperative.groups import Group, wave_group
 from numba_hip.cooperative.operators import in_kernels
+from numba_hip.cooperative.orders import comparing, order_of
 from numba_hip.cooperative.pair_sorts import merge_sort_keys, merge_sort_pairs, radix_sort_of
 from numba_hip.cooperative.radix_ranks import ranking
 from numba_hip.cooperative.runs import decoding
@@ -145,12 +146,13 @@ class Factories:
         return radix_sort_of(group, kind, value, items, bits, bool(descending), bool(striped))
 
     def make_merge_sort_keys(
-        self, dtype: Any, threads_per_block: Threads, items_per_thread: int, compare_op: Operator = operator.lt
+        self, dtype: Any, threads_per_block: Threads, items_per_thread: int, compare_op: Operator | None = None
     ) -> Any:
         """A device function of (keys, valid_items=None) that sorts the keys of all threads stably, blocked, where
-        *compare_op* tells whether one comes before another. Keys from *valid_items* on stay as they are."""
+        *compare_op* tells whether one comes before another: without it in the order of numbers, NaN and NaT last. Keys
+        from *valid_items* on stay as they are."""
         group, kind, items = self._group(threads_per_block), values.kind_of(dtype, "dtype"), _items(items_per_thread)
-        return merge_sort_keys(group, kind, items, in_kernels(compare_op, "compare_op"))
+        return merge_sort_keys(group, kind, items, _comparison(compare_op, kind, "dtype"))
 
     def make_merge_sort_pairs(
         self,
@@ -158,13 +160,13 @@ class Factories:
         value_dtype: Any,
         threads_per_block: Threads,
         items_per_thread: int,
-        compare_op: Operator = operator.lt,
+        compare_op: Operator | None = None,
     ) -> Any:
         """A device function of (keys, values, valid_items=None): as that of `make_merge_sort_keys`, with values that
         go with the keys."""
         group, items = self._group(threads_per_block), _items(items_per_thread)
         key, value = values.kind_of(key_dtype, "key_dtype"), values.kind_of(value_dtype, "value_dtype")
-        return merge_sort_pairs(group, key, value, items, in_kernels(compare_op, "compare_op"))
+        return merge_sort_pairs(group, key, value, items, _comparison(compare_op, key, "key_dtype"))
 
     def make_radix_rank(self, threads_per_block: Threads, items_per_thread: int, bits: int = 4) -> Any:
         """A device function of (digits, ranks), arrays of a thread's items: where each digit, an integer of *bits*
@@ -242,7 +244,8 @@ class Factories:
         it and of the item is true, with *tails* of an item and the one behind it. For the first, or the last, the
         neighbour is *outside*, and its flag 1 without one."""
         group, kind, items = self._group(threads_per_block), values.kind_of(dtype, "dtype"), _items(items_per_thread)
-        return neighbours.flagging(group, kind, items, in_kernels(flag_op, "flag_op"), heads=not tails)
+        differ = values.deciding(in_kernels(flag_op, "flag_op"), (kind, kind), "flag_op")
+        return neighbours.flagging(group, kind, items, differ, heads=not tails)
 
     def make_adjacent_difference(
         self,
@@ -306,3 +309,10 @@ def _check_number(dtype: Any) -> types.Type:
 
 def _bits(kind: types.Type, begin: Any, end: Any) -> tuple[int, int]:
     return checked_bits(values.dtypes_of(kind, "dtype")[0].itemsize * 8, begin, end)
+
+
+def _comparison(compare_op: Operator | None, kind: types.Type, argument: str) -> Any:
+    """What tells whether a key of *kind* comes before another."""
+    if compare_op is None:
+        return order_of(kind, kind, argument, "compare_op")
+    return comparing(compare_op, (kind, kind), "compare_op")

@@ -11,7 +11,7 @@ from typing import Any
 from numba.core import types
 
 from numba_hip.cooperative.operators import kept
-from numba_hip.cooperative.value_parts import class_of, leaf_kinds
+from numba_hip.cooperative.value_parts import class_of, is_date, leaf_kinds
 from numba_hip.decorators import jit
 
 
@@ -59,10 +59,11 @@ def rebuilt(kind: types.Type, start: int = 0) -> Any:
 @kept
 def converted_to(kind: types.Type) -> Any:
     """A device function that converts a value to *kind*: a number, or a tuple of as many numbers in the same places. Of
-    a record in memory it makes a value of its own."""
+    a record in memory it makes a value of its own. Dates are of that type already."""
     numbers = list(dict.fromkeys(leaf_kinds(kind)))
     names = {f"kind_{place}": number for place, number in enumerate(numbers)}
     parts = (
-        f"kind_{numbers.index(number)}({path})" for number, path in zip(leaf_kinds(kind), paths_of(kind), strict=True)
+        path if is_date(number) else f"kind_{numbers.index(number)}({path})"
+        for number, path in zip(leaf_kinds(kind), paths_of(kind), strict=True)
     )
     return function_of("value", [f"return {expression_of(kind, parts, names)}"], names)

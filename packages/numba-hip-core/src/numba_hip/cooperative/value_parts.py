@@ -26,16 +26,32 @@ def leaf_kinds(kind: types.Type) -> list[types.Type]:
 
 def is_number(kind: types.Type) -> bool:
     """Whether values of *kind* are numbers, dates and truth values among them."""
-    return isinstance(kind, (types.Number, types.Boolean, types.NPDatetime, types.NPTimedelta))
+    return isinstance(kind, (types.Number, types.Boolean)) or is_date(kind)
+
+
+def is_date(kind: types.Type) -> bool:
+    """Whether values of *kind* are dates or the times between them, which become no other type."""
+    return isinstance(kind, (types.NPDatetime, types.NPTimedelta))
 
 
 def is_like(kind: types.Type, wanted: types.Type) -> bool:
-    """Whether a value of *kind* has a number wherever one of *wanted* has one, of any type, and nothing else."""
+    """Whether a value of *kind* has a number wherever one of *wanted* has one, that can become one, and nothing
+    else."""
     if not isinstance(wanted, types.BaseTuple):
-        return is_number(kind)
+        return is_number(kind) and _can_become(kind, wanted)
     return (
         isinstance(kind, types.BaseTuple) and len(kind) == len(wanted) and all(map(is_like, tuple(kind), tuple(wanted)))
     )
+
+
+def _can_become(kind: types.Type, wanted: types.Type) -> bool:
+    """Whether a number of *kind* says the same as one of *wanted*, but for its range and precision. The sum of a uint64
+    and an int64 is a float64 in Numba."""
+    if is_date(kind) or is_date(wanted):
+        return bool(kind == wanted)
+    if isinstance(kind, types.Complex):
+        return isinstance(wanted, types.Complex)
+    return not (isinstance(kind, types.Float) and isinstance(wanted, types.Integer) and wanted != types.uint64)
 
 
 def without_literals(kind: types.Type) -> types.Type:

@@ -19,7 +19,7 @@ from numba_hip._numba.typing import as_dtype
 from numba_hip.compilation.target_registry import compile_target
 from numba_hip.cooperative.operators import KEPT, kept
 from numba_hip.cooperative.value_functions import converted_to, expression_of, function_of, paths_of
-from numba_hip.cooperative.value_parts import is_like, is_number, leaf_kinds, value_kind
+from numba_hip.cooperative.value_parts import is_date, is_like, is_number, leaf_kinds, value_kind
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 
@@ -202,18 +202,70 @@ def move_between(source: int, target: int, arrays: int) -> Any:
 
 
 def _check_result(operator: Any, kind: types.Type, argument: str) -> None:
+    found = _checked_type(operator, (kind, kind), argument)
+    if found is not None and not is_like(found, kind):
+        raise AlgorithmError(
+            f"{argument} gives {found} for two values of type {kind}; it has to give another of these: convert it, or "
+            "the values first"
+        )
+
+
+def _checked_type(function: Any, kinds: tuple[types.Type, ...], argument: str) -> types.Type | None:
+    """The type of what *function* returns for values of *kinds*; None if only compiling the kernel tells what is wrong
+    in it, and where. Raises `AlgorithmError` for a function of Python's or NumPy's that takes no such values."""
+    is_written = hasattr(function, "py_func")
     try:
-        found = types.unliteral(returned_type(operator, kind, kind))
-    except (NumbaError, ValueError, AttributeError):
-        return  # a function of Python's own, or compiling the kernel tells where in the operator
-    if not is_like(found, kind):
-        raise AlgorithmError(f"{argument} gives {found} for two values of type {kind}; it has to give another of these")
+        return types.unliteral(returned_type(function if is_written else _calling(function, len(kinds)), *kinds))
+    except (NumbaError, TypeError, ValueError, AttributeError):
+        if is_written:
+            return None
+        raise AlgorithmError(
+            f"{argument} is {getattr(function, '__name__', function)}, which kernels do not call with "
+            f"{' and '.join(map(str, kinds))}: pass a function of Python that does the same"
+        ) from None
+
+
+@kept
+def _calling(function: Any, takes: int) -> Any:
+    """A device function that calls *function*: Numba finds some of Python's own only where they are called."""
+    return jit(device=True)((lambda a: function(a)) if takes == 1 else (lambda a, b: function(a, b)))
+
+
+@kept
+def deciding(function: Any, kinds: tuple[types.Type, ...], argument: str) -> Any:
+    """*function*, which tells something of values of *kinds*. Raises `AlgorithmError`, which names the *argument*, if
+    it gives nothing that is true or false."""
+    found = _checked_type(function, kinds, argument)
+    if found is not None and not is_number(getattr(found, "type", found)):
+        raise AlgorithmError(
+            f"{argument} gives {found} for {' and '.join(map(str, kinds))}; it has to tell whether something is true: "
+            "return True or False"
+        )
+    return function
 
 
 @kept
 def combining(operator: Any, kind: types.Type, argument: str = "op") -> Any:
     """*operator* with its result converted to *kind*: int32 and int32 is int64 in Numba. Raises `AlgorithmError`, which
     names the *argument*, if the result is no such value."""
+    operator = of_dates(operator, kind)
     _check_result(operator, kind, argument)
     convert = converted_to(kind)
     return jit(device=True)(lambda a, b: convert(operator(a, b)))
+
+
+OF_DATES: dict[Any, Any] = {
+    np.maximum: lambda a, b: a if a != a or a > b else b,
+    np.minimum: lambda a, b: a if a != a or a < b else b,
+    np.fmax: lambda a, b: b if a != a or b > a else a,
+    np.fmin: lambda a, b: b if a != a or b < a else a,
+}
+"""Functions of NumPy's that Numba gives a result without a unit for dates."""
+
+
+@kept
+def of_dates(operator: Any, kind: types.Type) -> Any:
+    """*operator*, or one that does the same for dates, if these are what *kind* is."""
+    if not is_date(kind) or not isinstance(operator, np.ufunc) or operator not in OF_DATES:
+        return operator
+    return jit(device=True)(OF_DATES[operator])

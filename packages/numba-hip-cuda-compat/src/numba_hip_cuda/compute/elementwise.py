@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -54,7 +53,7 @@ def _search(
     out = array_of(d_out, wanted, "d_out")
     if out.dtype.kind != "u":
         raise TypeError(f"d_out has elements of {out.dtype}; places are unsigned integers: pass an array of uint64")
-    less = operator.lt if comp is None else function_of(comp, "comp")
+    less = None if comp is None else function_of(comp, "comp")
     data, values = array_of(d_data, number, "d_data")[:number], first_of(d_values, wanted, "d_values", on)
     algorithms.searchsorted(data, values, side, less, out=out[:wanted], stream=on)
 

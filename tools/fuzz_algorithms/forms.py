@@ -20,8 +20,8 @@ CUTS = {
 }
 BETWEEN = 4
 ARRAYS = tuple(f"{place} {cut}".strip() for place in ("host", "device") for cut in CUTS)
-ITERATORS = ("reversed", "permuted", "transformed", "zipped")
-SOURCES = (*ARRAYS, "host", "device", "device", *ITERATORS[:3])
+ITERATORS = ("reversed", "permuted", "transformed", "read once", "zipped")
+SOURCES = (*ARRAYS, "host", "device", "device", *ITERATORS[:4])
 
 
 @dataclass
@@ -84,6 +84,8 @@ def iterate(values: Values, form: str) -> Any:
         return algorithms.ZipIterator(*(hip.to_device(values[name].copy()) for name in values.dtype.names or ()))
     if form == "transformed":
         return algorithms.TransformIterator(hip.to_device(values), unchanged)
+    if form == "read once":
+        return algorithms.CacheModifiedInputIterator(hip.to_device(values))
     if form == "reversed":
         return algorithms.ReverseIterator(hip.to_device(values[::-1].copy()))
     places = np.arange(values.size) * 7 % max(values.size, 1)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 from numba import hip
 from numba.core.errors import TypingError
+
+from numba_hip import algorithms
 
 LOADS = ["ldca", "ldcg", "ldcs", "ldcv", "ldlu"]
 STORES = ["stcg", "stcs", "stwb", "stwt"]
@@ -36,6 +39,55 @@ def test_hinted_accesses_are_made_for_amd_gpus() -> None:
     assembly, _ = hip.compile(kernel, "void(float32[::1])", target="gfx942")
     assert "_load_dword" in assembly
     assert "_store_dword" in assembly
+
+
+@pytest.mark.parametrize(
+    ("target", "marks", "of_store"),
+    [("gfx90a", "glc slc", "glc slc"), ("gfx942", "nt", "nt"), ("gfx1100", "slc dlc", "glc slc dlc"),
+     ("gfx1201", "th:TH_LOAD_NT", "th:TH_STORE_NT")],
+)  # fmt: skip
+def test_what_is_read_once_leaves_the_caches_of_amd_gpus_to_others(target: str, marks: str, of_store: str) -> None:
+    def hinted(out: Any, x: Any) -> None:
+        i = hip.grid(1)
+        hip.stcs(out, i, hip.ldcs(x, i) + hip.ldlu(x, 2 * i))
+
+    def plain(out: Any, x: Any) -> None:
+        i = hip.grid(1)
+        hip.stwb(out, i, hip.ldca(x, i) + hip.ldcg(x, 2 * i))
+
+    hints, others = (
+        [
+            " ".join(re.findall(r"(?<= )(?:glc|slc|dlc|nt|th:\w+)", line))
+            for line in hip.compile(function, "void(float32[::1],float32[::1])", target=target)[0].splitlines()
+            if re.search(r"global_(load|store)_", line)
+        ]
+        for function in (hinted, plain)
+    )
+    assert hints == [marks, marks, of_store]
+    assert others == ["", "", ""]
+
+
+@pytest.mark.parametrize("modifier", ["stream", "global", "volatile"])
+@pytest.mark.parametrize("dtype", ["i4", "f2", "?", "M8[s]"])
+@pytest.mark.sample(4)
+def test_arrays_are_read_past_the_caches(modifier: str, dtype: str) -> None:
+    x = (np.arange(3001) % 2).astype(dtype)
+    source = algorithms.CacheModifiedInputIterator(hip.to_device(x)[::-1], modifier)
+    np.testing.assert_array_equal(algorithms.sort(source).copy_to_host(), np.sort(x))
+    doubled = algorithms.TransformIterator(source + 1, lambda value: value == value)
+    assert algorithms.reduce(doubled, init=np.int64(0)) == 3000
+    assert algorithms.reduce(algorithms.CacheModifiedInputIterator(x, modifier), max) == x.max()
+
+
+def test_records_are_read_past_the_caches() -> None:
+    x = np.zeros(100, [("a", "i4"), ("b", "f4")])
+    x["a"] = np.arange(100)
+    source = algorithms.CacheModifiedInputIterator(x)
+    assert algorithms.reduce(source, lambda p, q: (p.a + q.a, p.b))["a"] == 4950
+    with pytest.raises(
+        algorithms.AlgorithmError, match="modifier is 'none'; pass one of 'stream', 'global', 'volatile'"
+    ):
+        algorithms.CacheModifiedInputIterator(x, "none")
 
 
 @pytest.mark.parametrize(

@@ -500,3 +500,19 @@ def test_algorithms_have_the_waves_of_the_pose(check: Callable[..., str]) -> Non
             compare()
         compare()
     """)
+
+
+@pytest.mark.parametrize("modifier", ["stream", "global", "volatile"])
+def test_arrays_are_read_past_the_caches(cuda: ModuleType, compute: ModuleType, modifier: str) -> None:
+    x, out = cuda.to_device(np.arange(700, dtype=np.int32)), cuda.device_array(1, np.int32)
+    source = compute.CacheModifiedInputIterator(x, modifier)
+    start = np.array([0], np.int32)
+    compute.reduce_into(d_in=source, d_out=out, num_items=500, op=compute.OpKind.PLUS, h_init=start)
+    assert out.copy_to_host()[0] == 499 * 250
+    compute.reduce_into(d_in=source + 1, d_out=out, num_items=5, op=compute.OpKind.PLUS, h_init=start)
+    assert out.copy_to_host()[0] == 15
+    kept, found = cuda.device_array(500, np.int32), cuda.device_array(1, np.int64)
+    compute.select(d_in=source, d_out=kept, d_num_selected_out=found, cond=lambda value: value % 2 == 1, num_items=500)
+    assert found.copy_to_host()[0] == 250
+    with pytest.raises(ValueError, match="modifier is 'none'"):
+        compute.CacheModifiedInputIterator(x, "none")

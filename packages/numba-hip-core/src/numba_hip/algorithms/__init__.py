@@ -7,6 +7,7 @@ follow Thrust's and those of ``cuda.compute``. Results are the same, to the last
 from numba_hip.algorithms.elementwise import gather, scatter, transform
 from numba_hip.algorithms.histograms import histogram_even, histogram_range
 from numba_hip.algorithms.iterators import (
+    CacheModifiedInputIterator,
     ConstantIterator,
     CountingIterator,
     Iterator,
@@ -33,9 +34,10 @@ from numba_hip.algorithms.workspaces import Workspace
 from numba_hip.errors import AlgorithmError
 
 __all__ = [
-    "AlgorithmError", "ConstantIterator", "CountingIterator", "Iterator", "PermutationIterator", "ReverseIterator",
-    "TransformIterator", "Workspace", "ZipIterator", "argsort", "exclusive_scan", "gather", "histogram_even",
-    "histogram_range", "inclusive_scan", "merge", "partition", "reduce", "reduce_by_key", "run_length_encode",
-    "scan_by_key", "scatter", "searchsorted", "segmented_reduce", "segmented_scan", "segmented_sort", "select", "sort",
-    "sort_by_key", "topk", "transform", "transform_reduce", "unique", "unique_by_key",
+    "AlgorithmError", "CacheModifiedInputIterator", "ConstantIterator", "CountingIterator", "Iterator",
+    "PermutationIterator", "ReverseIterator", "TransformIterator", "Workspace", "ZipIterator", "argsort",
+    "exclusive_scan", "gather", "histogram_even", "histogram_range", "inclusive_scan", "merge", "partition", "reduce",
+    "reduce_by_key", "run_length_encode", "scan_by_key", "scatter", "searchsorted", "segmented_reduce",
+    "segmented_scan", "segmented_sort", "select", "sort", "sort_by_key", "topk", "transform", "transform_reduce",
+    "unique", "unique_by_key",
 ]  # fmt: skip

@@ -36,6 +36,26 @@ def _from_place(source: Any, offset: int) -> Any:
     return (as_device_array(source) if is_device_array(source) else np.asarray(source))[offset:]
 
 
+MODIFIERS = ("stream", "global", "volatile")
+
+
+@dataclass(frozen=True, eq=False)
+class CacheModifiedInputIterator(Iterator):
+    """The elements of *array*, read past the caches of an AMD GPU: as what is read once (*modifier* ``"stream"``, which
+    leaves the caches to other data), ``"global"``, as is fit for all threads, or ``"volatile"``, each time from memory.
+    """
+
+    array: Any
+    modifier: str = "stream"
+
+    def __post_init__(self) -> None:
+        if self.modifier not in MODIFIERS:
+            raise AlgorithmError(f"modifier is {self.modifier!r}; pass one of {', '.join(map(repr, MODIFIERS))}")
+
+    def _from_place(self, offset: int) -> Iterator:
+        return CacheModifiedInputIterator(_from_place(self.array, offset), self.modifier)
+
+
 @dataclass(frozen=True, eq=False)
 class CountingIterator(Iterator):
     """The numbers *start*, *start* + 1, and so on, of the type of *start*; as many as are asked for."""

@@ -20,6 +20,7 @@ from numba_hip.algorithms.argument_checks import check_number, checked_start, is
 from numba_hip.algorithms.array_parts import beginning, columns_of, is_same_place, share_memory
 from numba_hip.algorithms.element_checks import can_store, check_elements
 from numba_hip.algorithms.iterators import (
+    CacheModifiedInputIterator,
     ConstantIterator,
     CountingIterator,
     PermutationIterator,
@@ -27,7 +28,7 @@ from numba_hip.algorithms.iterators import (
     TransformIterator,
     ZipIterator,
 )
-from numba_hip.algorithms.readers import Reader
+from numba_hip.algorithms.readers import Reader, hint_of
 from numba_hip.algorithms.workspaces import Lease
 from numba_hip.arguments.argument_types import describe
 from numba_hip.cooperative import values
@@ -117,6 +118,8 @@ class Operands:
         if isinstance(source, ReverseIterator):
             read, count = self.reader(source.source, argument)
             return Reader(values.read_reversed(read, self.add(0 if count is None else count - 1)), count)
+        if isinstance(source, CacheModifiedInputIterator):
+            return self._array_reader(self.input_array(source.array, f"{argument}.array"), argument, source.modifier)
         return self._array_reader(self.input_array(source, argument), argument)
 
     def _zipped(self, sources: Sequence[Any], argument: str) -> Reader:
@@ -128,12 +131,12 @@ class Operands:
         counts = [reader.size for reader in readers if reader.size is not None]
         return Reader(values.read_together(tuple(reader.read for reader in readers)), min(counts, default=None))
 
-    def _array_reader(self, array: DeviceArray, argument: str) -> Reader:
+    def _array_reader(self, array: DeviceArray, argument: str, modifier: str | None = None) -> Reader:
         self._reads.append((array, True))
         columns = columns_of(array)
         check_elements(columns, argument)
         if array.dtype.names is None:
-            return Reader(values.read_leaf(self.add(array)), array.size)
+            return Reader(values.read_leaf(self.add(array), modifier and hint_of(array.dtype, modifier)), array.size)
         kind = values.kind_of(array.dtype, argument)
         return Reader(values.read_parts(tuple(map(self.add, columns)), kind), array.size)
 

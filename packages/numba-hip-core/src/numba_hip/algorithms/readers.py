@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from numba_hip.algorithms.argument_checks import is_count
 from numba_hip.errors import AlgorithmError
+from numba_hip.language.cache_hints import ldcg, ldcs, ldcv
 
 
 class Reader(NamedTuple):
@@ -26,3 +29,9 @@ def count_of(reader: Reader, count: int | None, argument: str) -> int:
     if reader.size is not None and count > reader.size:
         raise AlgorithmError(f"count is {count}; {argument} has {reader.size} values")
     return int(count)
+
+
+def hint_of(dtype: np.dtype[Any], modifier: str) -> Any:
+    """The function of kernels that reads an element of *dtype* as a `CacheModifiedInputIterator` with this *modifier*
+    says; None where there is none for such elements."""
+    return {"stream": ldcs, "global": ldcg, "volatile": ldcv}[modifier] if dtype.kind in "iuf" else None

@@ -91,12 +91,14 @@ def compared(key_of: Any, less: Any) -> Any:
 
 
 @kept
-def read_leaf(place: int) -> Any:
-    """A function of (leaves, i): element i of the array at *place*; i is not negative.
+def read_leaf(place: int, hint: Any = None) -> Any:
+    """A function of (leaves, i): element i of the array at *place*, read by *hint* if given; i is not negative.
 
     An index without a sign says that: lanes then read neighbours at once, where one that could count from the end
     might be anywhere.
     """
+    if hint is not None:
+        return jit(device=True)(lambda leaves, i: hint(leaves[place], types.uint64(i)))
     return jit(device=True)(lambda leaves, i: leaves[place][types.uint64(i)])
 
 

@@ -1,7 +1,9 @@
 """Loads and stores with cache hints, under CUDA's names: ``ldcg(ary, idx)``, ``stcg(ary, idx, val)``.
 
 A hint never changes what is read or written. ``ldcv`` and ``stwt`` are relaxed atomic accesses, which are never merged
-or removed; the others are plain accesses here. Elements are integers and floats.
+or removed. ``ldcs``, ``ldlu`` and ``stcs`` are nontemporal on AMD GPUs, as those of HIP C++'s
+``__builtin_nontemporal_load`` are: what they pass through the caches makes room first. The others are plain accesses
+here. Elements are integers and floats.
 """
 
 from __future__ import annotations
@@ -24,7 +26,14 @@ def _check(function: str, ary: types.Type, idx: types.Type) -> None:
         raise TypingError(f"hip.{function}: an array of {ary.ndim} dimensions cannot be indexed with {idx}")
 
 
-def _load(name: str, meaning: str, *, anew: bool = False) -> Stub:
+def _mark_passing(context: Any, builder: ir.IRBuilder, access: Any) -> None:
+    """Say that *access*, an instruction, is the only one to its memory for a while, where the device has a use for it:
+    a processor's nontemporal stores bypass its caches."""
+    if not context.runs_in_process:
+        access.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
+
+
+def _load(name: str, meaning: str, *, anew: bool = False, once: bool = False) -> Stub:
     def define(ary: types.Type, idx: types.Type) -> tuple[types.Type, Lower]:
         _check(name, ary, idx)
 
@@ -32,14 +41,17 @@ def _load(name: str, meaning: str, *, anew: bool = False) -> Stub:
             pointer = element_pointer(context, builder, sig, args)
             if anew:
                 return builder.load_atomic(pointer, context.atomic_ordering, ary.dtype.bitwidth // 8)
-            return builder.load(pointer)
+            loaded = builder.load(pointer)
+            if once:
+                _mark_passing(context, builder, loaded)
+            return loaded
 
         return ary.dtype, lower
 
     return _document(name, f"``{name}(ary, idx)``: ``ary[idx]``, {meaning}.", define)
 
 
-def _store(name: str, meaning: str, *, anew: bool = False) -> Stub:
+def _store(name: str, meaning: str, *, anew: bool = False, once: bool = False) -> Stub:
     def define(ary: types.Type, idx: types.Type, val: types.Type) -> tuple[types.Type, Lower]:
         _check(name, ary, idx)
         if not ary.mutable:
@@ -51,7 +63,9 @@ def _store(name: str, meaning: str, *, anew: bool = False) -> Stub:
             if anew:
                 builder.store_atomic(value, pointer, context.atomic_ordering, ary.dtype.bitwidth // 8)
             else:
-                builder.store(value, pointer)
+                stored = builder.store(value, pointer)
+                if once:
+                    _mark_passing(context, builder, stored)
             return context.get_dummy_value()
 
         return types.void, lower
@@ -84,10 +98,10 @@ def expect_store(ary: types.Type, idx: types.Type) -> tuple[types.Type, Lower]:
 
 ldca = _load("ldca", "which may stay in all caches")
 ldcg = _load("ldcg", "cached for all threads of the device")
-ldcs = _load("ldcs", "which is read once")
-ldlu = _load("ldlu", "which is not read again")
+ldcs = _load("ldcs", "which is read once", once=True)
+ldlu = _load("ldlu", "which is not read again", once=True)
 ldcv = _load("ldcv", "read from memory again each time", anew=True)
 stcg = _store("stcg", "cached for all threads of the device")
-stcs = _store("stcs", "which is read once")
+stcs = _store("stcs", "which is read once", once=True)
 stwb = _store("stwb", "written back whenever the cache does")
 stwt = _store("stwt", "written to memory at once", anew=True)

@@ -65,16 +65,11 @@ class DiscardIterator(algorithms.ConstantIterator):
         super().__init__(np.uint8(0))
 
 
-MODIFIERS = ("stream", "global", "volatile")
-
-
 def CacheModifiedInputIterator(array: Any, modifier: str = "stream") -> Any:  # the name that it has there
-    """*array*, whose values are read as the caches of the device see fit, whichever *modifier* is asked for."""
-    if modifier not in MODIFIERS:
-        raise ValueError(f"modifier is {modifier!r}; pass one of {', '.join(MODIFIERS)}")
+    """*array*, whose values are read as *modifier* says: "stream", "global" or "volatile"."""
     if not is_device_array(array):
         raise AlgorithmError(f"array is {type(array).__name__}; pass an array of the device")
-    return as_device_array(array)
+    return algorithms.CacheModifiedInputIterator(as_device_array(array), modifier)
 
 
 def ShuffleIterator(num_items: int, seed: int = 0) -> Any:

@@ -83,6 +83,9 @@ def _limited(source: Any, count: int, argument: str) -> tuple[Any, bool]:
     if isinstance(source, algorithms.PermutationIterator):
         indices, has_end = _limited(source.indices, count, argument)
         return algorithms.PermutationIterator(source.source, indices), has_end
+    if isinstance(source, algorithms.CacheModifiedInputIterator):
+        part = array_of(source.array, count, argument)[:count]
+        return algorithms.CacheModifiedInputIterator(part, source.modifier), True
     if isinstance(source, (algorithms.ReverseIterator, algorithms.CountingIterator, algorithms.ConstantIterator)):
         return source, False
     return array_of(source, count, argument)[:count], True

@@ -140,6 +140,8 @@ def test_what_is_no_texture():
         texture.sample(np.zeros((2, 2), complex), 0, 0)
     with pytest.raises(TextureError, match="normalized is 1; it has to be True or False"):
         texture.sample(np.zeros((2, 2)), 0, 0, normalized=1)
+    with pytest.raises(TextureError, match="y is 'a'; it has to be a number"):
+        texture.sample(np.zeros((2, 2)), 0, "a")
 
 
 @pytest.mark.parametrize("address", ["clamp", "wrap", "mirror", "border"])

@@ -36,6 +36,9 @@ def sample(
     """
     if getattr(image, "ndim", None) != 2 or np.dtype(image.dtype).kind not in "iuf":
         raise TextureError(f"image has to be a two-dimensional array of numbers, not {_describe(image)}")
+    for name, value in (("x", x), ("y", y)):
+        if not isinstance(value, (int, float, np.integer, np.floating)):
+            raise TextureError(f"{name} is {value!r}; it has to be a number")
     _check(interpolate, address, normalized)
     real = np.float64 if _is_wide(image.dtype) else np.float32
     return _sampler(interpolate, address, normalized, real)(image, x, y)

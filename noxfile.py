@@ -51,8 +51,8 @@ EMULATED = (
     "kernels", "atomics", "shared_memory", "shared_loads", "warp", "records", "reduction", "print", "graphs", "streams",
     "pointers", "private_and_constant_memory", "scalars", "boundscheck", "stack", "wave", "block", "algorithms",
     "histograms", "segmented_sorts", "merges_and_runs", "several_devices", "matrix", "inline_assembly",
-    "algorithms_in_place", "algorithms_of_dates", "operators", "optional_indices", "vector_memory", "named_arguments",
-    "pixels", "ranges", "rest_parameter",
+    "algorithms_in_place", "algorithms_of_dates", "algorithms_on_streams", "nested_records", "operators",
+    "optional_indices", "vector_memory", "named_arguments", "pixels", "ranges", "rest_parameter",
 )  # fmt: skip
 EMULATED_WITH_ROCM = (
     "random", "math", "fp16", "bf16", "bits", "vectors", "saturation", "division", "directed_rounding", "fastmath",

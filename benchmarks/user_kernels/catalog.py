@@ -1,0 +1,50 @@
+"""All kernels of the collection by name."""
+
+from __future__ import annotations
+
+from benchmarks.case import Benchmark
+from benchmarks.user_kernels import (
+    counting,
+    filters,
+    finance,
+    fractals,
+    geometry,
+    graphs,
+    hashes,
+    learning,
+    linear_algebra,
+    physics,
+    pixels,
+    reductions,
+    scans,
+    sequences,
+    small_matrices,
+    sorting,
+    sparse,
+    stencils,
+)
+
+SUBJECTS = (
+    graphs,
+    sparse,
+    counting,
+    geometry,
+    physics,
+    fractals,
+    stencils,
+    filters,
+    pixels,
+    learning,
+    linear_algebra,
+    small_matrices,
+    sequences,
+    hashes,
+    finance,
+    scans,
+    sorting,
+    reductions,
+)
+
+KERNELS: dict[str, Benchmark] = {
+    found.name: found for subject in SUBJECTS for found in vars(subject).values() if isinstance(found, Benchmark)
+}

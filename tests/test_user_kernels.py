@@ -1,0 +1,77 @@
+"""The kernels of `benchmarks.user_kernels`: each is right, and its peer computes the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.case import Benchmark
+from benchmarks.user_kernels import __main__ as program
+from benchmarks.user_kernels.catalog import KERNELS, SUBJECTS
+from benchmarks.user_kernels.definition import UserKernel
+from hip_runtime import config
+
+
+def problem_of(name: str) -> UserKernel:
+    """The data of the kernel called *name*, little of it."""
+    problem: UserKernel = KERNELS[name].implementations["njit"](True).problem  # type: ignore[attr-defined]
+    return problem
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_kernel_is_right_again_and_again_and_so_is_its_peer(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_HIP_DEVICE", "cpu")
+    for make in KERNELS[name].implementations.values():
+        case = make(True)
+        case.run()
+        case.check()
+        case.check()
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("name", KERNELS)
+def test_wrong_outputs_of_a_kernel_are_noticed(name: str) -> None:
+    problem = problem_of(name)
+    with pytest.raises(AssertionError):
+        problem.verify({output: problem.arrays[output] for output in problem.outputs})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in KERNELS if name not in ("sieve", "floyd-warshall", "lu-step")])
+def test_no_kernel_races(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_HIP_DEVICE", "cpu")
+    with config.cpu_races.scope("1"):
+        KERNELS[name].implementations["hip"](True).run()  # a race is an error, or a warning, which is one here
+
+
+def test_every_subject_has_kernels_with_descriptions() -> None:
+    assert all(any(isinstance(one, Benchmark) for one in vars(subject).values()) for subject in SUBJECTS)
+    assert all(one.description and one.name == name for name, one in KERNELS.items())
+
+
+def test_the_command_prints_and_writes_ratios(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "results" / "ratios.json"
+    arguments = ["fnv-1a", "gcd", "--quick", "--rounds", "3", "--output", str(output)]
+    assert program.main(arguments) == 0
+    document = json.loads(output.read_text())
+    assert document["options"] == {"rounds": 3, "threads": 1, "quick": True}
+    found = document["kernels"]
+    assert set(found) == {"fnv-1a", "gcd"}
+    assert all(len(one["ratios"]) == 3 and one["ratio"] == sorted(one["ratios"])[1] for one in found.values())
+    lines = capsys.readouterr().out.splitlines()
+    assert [float(line.split()[-1]) for line in lines[3:5]] == sorted(
+        (round(one["ratio"], 2) for one in found.values()), reverse=True
+    )
+    assert lines[-1].split()[:-1] == ["geometric", "mean"]
+
+
+@pytest.mark.parametrize(("arguments", "message"), [(["no-such"], "no-such"), (["--rounds", "0"], "at least one")])
+def test_what_cannot_be_measured_is_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        program.main(arguments)
+    assert message in capsys.readouterr().err

@@ -11,7 +11,7 @@ from test_cpu_grid_barrier import GRID
 from test_cpu_regions import kernel, launch
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.vectorize import gang_function
+from hip_runtime.drivers.cpu.vectorize import coherent_values, gang_function
 
 WIDTH, BLOCK, BLOCKS = 8, 24, 5
 COUNT = BLOCK * BLOCKS
@@ -328,3 +328,54 @@ def test_the_form_is_chosen_for_gangs_in_one_row(device: Device, row: str, form:
     for k in range(3):
         expected[(place + k if row == "%row" else 3 * place) + 4000 * k] = values[place + k]
     np.testing.assert_array_equal(out.copy_to_host(), expected)
+
+
+CHAIN = f"""
+define void @k(ptr noalias %item, ptr noalias %out, i64 %wide, i64 %narrow) {{
+entry:
+{GLOBAL_X}
+  %c = urem i64 %i, %wide
+  %next = add i64 %narrow, 1
+  %traps = icmp ult i64 %next, 2
+  %by = select i1 %traps, i64 1, i64 %narrow
+  %q = sdiv i64 %c, %by
+  %r = srem i64 %c, %by
+  %apart = icmp slt i64 %r, 0
+  %less = sext i1 %apart to i64
+  %rounded = add i64 %q, %less
+  %turned = sub i64 0, %c
+  %kept = and i64 %narrow, %turned
+  %y = select i1 %traps, i64 %kept, i64 %rounded
+  %line = mul i64 %y, 1000
+  %v = add i64 %line, %r
+  %p = getelementptr i64, ptr %out, i64 %i
+  store i64 %v, ptr %p
+  ret void
+}}
+"""
+"""Divides what a division left, as Numba writes it: a divisor of 0 or -1 is treated otherwise."""
+
+
+def test_divisors_of_later_divisions_may_be_any(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first division is coherent whatever the second one divides by."""
+    expected: list[dict[str, bool]] = []
+    find = coherent_values.expected_conditions
+
+    def spy(*arguments: Any) -> Any:
+        found = find(*arguments)
+        expected.append({value.name: holds for value, holds in found.items()})
+        return found
+
+    monkeypatch.setattr(coherent_values, "expected_conditions", spy)
+    parameters = [("out", "ptr"), ("wide", "i64"), ("narrow", "i64")]
+    index = np.arange(COUNT)
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(WIDTH):
+        function = device.load(code(CHAIN, "k", parameters)).function("k")
+        for wide, narrow in ((100, 33), (150, 150), (7, 2), (1000, 1), (1000, 0), (50, -1)):
+            out = to_device(np.zeros(COUNT, np.int64))
+            function.launch(BLOCKS, BLOCK, pack(function.kernel, out.address, wide, narrow))
+            column = index % wide
+            rows, rest = (column // narrow, column % narrow) if narrow > 0 else (-column & narrow, 0)
+            result = rows * 1000 + rest
+            np.testing.assert_array_equal(out.copy_to_host(), result)
+    assert not any("traps" in name and holds for found in expected for name, holds in found.items())

@@ -103,3 +103,37 @@ def test_rows_from_the_end_and_limits_in_memory(length: int) -> None:
         expected = a[np.minimum(np.maximum(index - 5, low), high)]
         expected += np.where(a > 50, a[np.minimum(index + 1, length - 1)], 0)
         np.testing.assert_array_equal(out, expected)
+
+
+@hip.jit
+def blurred(image, out):
+    i, j = hip.grid(2)
+    height, width, colours = image.shape
+    if i < height and j < width:
+        for colour in range(colours):
+            total = 0
+            for d in range(-1, 2):
+                for e in range(-1, 2):
+                    total += image[min(max(i + d, 0), height - 1), min(max(j + e, 0), width - 1), colour]
+            out[i, j, colour] = total // 9
+
+
+@pytest.mark.parametrize("colours", [1, 3, 4])
+def test_pixels_with_the_first_axis_along_x(colours: int) -> None:
+    image = integers((37, 75, colours), np.uint8)
+    out = np.zeros_like(image)
+    blurred[(3, 5), (16, 16)](image, out)
+    reach = range(-1, 2)
+    for colour in range(colours):
+        sums = sum(window(image[..., colour], d, e) for d in reach for e in reach)
+        np.testing.assert_array_equal(out[..., colour], sums // 9)
+
+
+@pytest.mark.cpu_device("looks at its strategy")
+def test_lanes_are_along_the_clamped_neighbours_in_memory() -> None:
+    """Distances of pixels are guessed, too, where a loop runs through their colours."""
+    image = integers((37, 75, 3), np.uint8)
+    told = blurred[(3, 5), (16, 16)].explain(image, np.zeros_like(image))
+    assert told.form == "vectors"
+    assert "neighbours along y" in told.reason
+    assert "a version for the distances that arrays probably have" in told.reason

@@ -48,7 +48,7 @@ class Kernel:
         self._lines += [f"{indent}{choose.choice(('out[r, c] = v', 'out[r, c] += v + s', 'out[r, c] = v * 2 - s'))}"]
 
     def _write_statement(self, indent: str) -> None:
-        kind = self._choose.choice(("neighbour", "row", "data", "loop", "count", "turned", "leave"))
+        kind = self._choose.choice(("neighbour", "row", "data", "loop", "count", "turned", "leave", "patch"))
         condition = self._choose.choice(("r > 1", "c > 0", "c < w - 1", "r % 2 == 0", "c % 3 == 1", "v > 40"))
         lines = {
             "neighbour": [f"if {condition}:", "    v += x[r, c + 1] - x[r + 1, c]"],
@@ -57,6 +57,7 @@ class Kernel:
             "loop": ["for t in range(c % 4 + 1):", "    s += x[r, t]", "    if s > 200:", "        break"],
             "count": ["ADD(counts, r % 5, c + 1)"],
             "turned": ["turned[c, r] = v"],
+            "patch": ["m = h // 2 + 1", "s += c // m * 3 - c % m", "v += x[c // m % h, c % m % w]"],
             "leave": [f"if {condition}:", "    out[r, c] = -7", "    return"],
         }[kind]
         self._lines += [indent + line for line in lines]
@@ -95,3 +96,24 @@ def test_rows_and_columns(seed: int) -> None:
         for found, wanted in zip((out, turned, counts), expected, strict=True):
             note = f"{height} x {width}, blocks of {block}, {n} threads\n{kernel.source(on_device=True)}"
             np.testing.assert_array_equal(found, wanted.astype(found.dtype), note)
+
+
+@hip.jit
+def patches(image, columns, size):
+    i = hip.grid(1)
+    height, width = image.shape[0] - size + 1, image.shape[1] - size + 1
+    if i < columns.size:
+        row, place = i // columns.shape[1], i % columns.shape[1]
+        y, x = place // width, place % width
+        if y < height:
+            columns[row, place] = image[y + row // size, x + row % size]
+
+
+def test_divisions_of_what_a_division_left() -> None:
+    for height, width, size in ((40, 70, 3), (5, 300, 2), (34, 33, 2), (9, 9, 9)):
+        image = np.random.default_rng(1).random((height, width), np.float32)
+        inside = np.lib.stride_tricks.sliding_window_view(image, (size, size))
+        expected = inside.transpose(2, 3, 0, 1).reshape(size * size, -1)
+        columns = np.zeros(expected.shape, np.float32)
+        patches[-(-columns.size // 128), 128](image, columns, size)
+        np.testing.assert_array_equal(columns, expected)

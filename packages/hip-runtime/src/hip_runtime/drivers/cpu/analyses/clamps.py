@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.coherent_divisions import REPEATED
-from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
-from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, Shape, VectorShapes
+from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
 
 _LOWER = frozenset({"smax", "umax", "usub.sat"})
 _UPPER = frozenset({"smin", "umin"})
@@ -67,6 +67,24 @@ def find_clamps(block: Block, shapes: VectorShapes) -> list[Clamp]:
             if stride and shapes.of(limit, block) == 0:
                 found[value] = Clamp(value, index, limit, stride)
     return list(found.values())
+
+
+class InsideShapes(VectorShapes):
+    """The shapes in gangs of which no lane is at a limit, as in most, for estimates of costs."""
+
+    def infer_from(self, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+        """As the super class does, but the result of a clamp grows from lane to lane as its index does."""
+        name = _name(instruction)
+        if name and isinstance(instruction.type, ir.IntType):
+            index, limit = shapes[:2] if shapes[1] == 0 or name == "usub.sat" else shapes[1::-1]
+            if isinstance(index, int) and limit == 0:
+                return index
+        return super().infer_from(instruction, block, shapes)
+
+
+def has_clamps(function: Function) -> bool:
+    """Whether *function* has a clamp of integers."""
+    return any(_name(value) for value in function.instructions())
 
 
 def addresses(value: Instruction, behind: Sequence[Instruction]) -> bool:

@@ -57,7 +57,7 @@ def expected_conditions(block: Block, shapes: VectorShapes, divisions: list[Cohe
     remainders = {found.value for found in divisions if not found.is_quotient}
     expected: dict[Value, bool] = {}
     for value in block.instructions:
-        if value.opcode not in REPEATED:
+        if value.opcode not in REPEATED and value.opcode not in DIVISIONS:
             continue
         if not derived.isdisjoint(value.operands):
             derived.add(value)

@@ -24,6 +24,9 @@ from hip_runtime.drivers.cpu.ir.model import Argument, Block, Constant, Function
 
 _THREADS = frozenset(name(axis) for axis in "xyz" for name in (spmd.thread_idx, intrinsics.global_idx))
 
+_COLOURS = 3
+"""What a loop over the last axis of an array of bytes with three axes probably runs through."""
+
 _MOST_TERMS = 16
 """Addresses are sums of at most so many terms."""
 
@@ -38,6 +41,8 @@ class _Address:
     """Those of the strides whose index differs between threads of a block."""
     offset: int = 0
     reach: int = 0
+    counts_colours: bool = False
+    """Whether the index along the last axis is that of a loop whose number of iterations is not known."""
     terms: int = 0
     is_known: bool = True
 
@@ -63,6 +68,7 @@ def guess_strides(function: Function, size_of: SizeOf) -> dict[Argument, int]:
             or known != nbytes
             or address.offset < 0
             or address.offset % nbytes
+            or (address.counts_colours and (nbytes > 1 or len(address.strides) == 1))
         ):
             refused.add(inner)
         reach = address.offset + address.reach + nbytes
@@ -89,6 +95,8 @@ class _Guesser:
         self._size_of = size_of
         self._reaches: dict[Value, int] = {}
         """Counters of loops that start at 0, with the largest number that they become."""
+        self._unknown: set[Value] = set()
+        """Those of loops whose number of iterations is not known."""
         self._threads: dict[Instruction, bool] = {}
         for block in order.blocks:
             if order.loops[block] and _enters(block, order.loops[block][-1], order):
@@ -99,6 +107,8 @@ class _Guesser:
         count = count_iterations(loop, header, MAX_STRIDE) if counters else None
         if count is not None:
             self._reaches.update((phi, count - 1) for phi in counters)
+        else:
+            self._unknown.update(counters)
 
     def _depends_on_thread(self, value: Value) -> bool:
         """Whether *value* is computed from the index of a thread."""
@@ -129,6 +139,9 @@ class _Guesser:
             address.offset += number * scale
         elif value in self._reaches:
             address.reach += self._reaches[value] * scale
+        elif value in self._unknown:
+            address.reach += (_COLOURS - 1) * scale
+            address.counts_colours = True
         elif not isinstance(value, Instruction) or address.terms > _MOST_TERMS:
             address.is_known = False
         elif value.opcode == "add":

@@ -193,7 +193,7 @@ class GangRegionWriter:
             )  # fmt: skip
             code = make_gang(make, gang_plan.width, not gang_plan.exact)
             if self._may_lose(region) and not gang_plan.everywhere:
-                check_profitable(code.shapes, self._size_of, code.width)
+                check_profitable(code.likely_shapes, self._size_of, code.width)
             gang = code.build()
         except UnsupportedError as error:
             item.module.globals.pop(name, None)

@@ -19,6 +19,7 @@ from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, Axes, WorkItem
 from hip_runtime.drivers.cpu.analyses.alignments import align_gangs
+from hip_runtime.drivers.cpu.analyses.clamps import InsideShapes
 from hip_runtime.drivers.cpu.analyses.cost_model import estimate_lane, find_contiguous
 from hip_runtime.drivers.cpu.analyses.global_indices import divides_index, find_global_indices
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
@@ -159,7 +160,7 @@ class AxisChoice:
         """The shapes of values in gangs along *axis*."""
         aligned = align_gangs(self._width_along(axis), AXES[axis], self._block[axis], False)
         shapes, _ = assume_early_exits(
-            lambda assumed: VectorShapes(
+            lambda assumed: InsideShapes(
                 self._estimated, assumed, self._size_of, lambda alloca: 1, False, AXES[axis], aligned
             ),
             on_data=False,

@@ -106,7 +106,7 @@ class GangBody:
     ) -> None:  # fmt: skip
         """Raise `UnprofitableError` if the kernel is slower in gangs such as *gang*, for which *strides* are assumed,
         than one thread after another."""
-        reason = explain_unprofitable(gang.shapes, self._size_of, gang.width)
+        reason = explain_unprofitable(gang.likely_shapes, self._size_of, gang.width)
         if reason and not gang.privates.has_arrays:  # whose layout can be changed only once
             trial = self._make(symbols, assume_strides(self._function, strides), f"{GANG_FUNCTION}.trial")
             rare = trial.version_coherent()
@@ -117,7 +117,7 @@ class GangBody:
 
     def _is_better(self, guessed: GangFunction, made: GangFunction) -> bool:
         """Whether the guessed strides save as much as half an access, and enough of the whole."""
-        costs = [estimate_lane(gang.shapes, self._size_of, gang.width, ()) for gang in (guessed, made)]
+        costs = [estimate_lane(gang.likely_shapes, self._size_of, gang.width, ()) for gang in (guessed, made)]
         return costs[1] - costs[0] >= _WORTHWHILE and costs[0] <= _MUCH_LESS * costs[1]
 
     def _are_as_guessed(self, builder: ir.IRBuilder, arguments: Sequence[ir.Value]) -> ir.Value:

@@ -11,6 +11,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, NumberedWorkItem, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.analyses.alignments import Alignments, align_gangs, splits_gangs
+from hip_runtime.drivers.cpu.analyses.clamps import InsideShapes, has_clamps
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES, has_grid_stride_loop
 from hip_runtime.drivers.cpu.analyses.recurrences import waits_for_results
@@ -377,14 +378,19 @@ class GangFunction:
         layout.store(builder, builder.add(index, I32(row), flags=("nuw", "nsw")), item, "thread", axis)
         return [item, *arguments[1:]]
 
-    def _shapes(self, early_exits: dict[Block, Block], function: Function | None = None) -> VectorShapes:
+    @property
+    def likely_shapes(self) -> VectorShapes:
+        """The shapes in most gangs, in which no index is clamped."""
+        return self._shapes(self.early_exits, kind=InsideShapes) if has_clamps(self._graph) else self.shapes
+
+    def _shapes(
+        self, early_exits: dict[Block, Block], function: Function | None = None, kind: type[VectorShapes] = VectorShapes
+    ) -> VectorShapes:
         """The shapes in *function*, or in the whole graph."""
         graph = self._graph if function is None else function
         aligned = Alignments(self.width, {}) if self.follows_rows else self._align()
         along = AXES[self._item.axes[0]]
-        return VectorShapes(
-            graph, early_exits, self._size_of, self.privates.stride, self._lanes_consecutive, along, aligned
-        )
+        return kind(graph, early_exits, self._size_of, self.privates.stride, self._lanes_consecutive, along, aligned)
 
     def _align(self) -> Alignments:
         """The alignments in gangs that begin at multiples of their width."""

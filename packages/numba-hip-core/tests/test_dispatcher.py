@@ -99,6 +99,34 @@ def test_every_form_of_a_launch_uses_what_was_prepared_for_its_shape(monkeypatch
     assert len(add._configured) == MOST_CONFIGURED
 
 
+def test_each_launch_may_have_another_shape_and_other_types():
+    @hip.jit
+    def fill(out, value):
+        i = hip.grid(1)
+        if i < out.size:
+            out[i] = value + scale
+
+    scale = 0
+    for round_number in range(2):
+        for blocks in range(1, 40):
+            dtype = (np.float64, np.float32, np.int64)[blocks % 3 if blocks % 7 else 0]
+            device_array = hip.to_device(np.zeros(40, dtype))
+            fill[blocks, 1 + blocks % 2](device_array, blocks)
+            launched = min(blocks * (1 + blocks % 2), 40)
+            expected = np.where(np.arange(40) < launched, blocks + scale, 0)
+            np.testing.assert_array_equal(device_array.copy_to_host(), expected)
+        scale = 100 * (round_number + 1)
+        fill.recompile()
+    with pytest.raises(KernelArgumentError, match="fill takes 2 arguments"):
+        fill[41, 1](device_array)
+    with pytest.raises(LaunchError, match="blockdim"):
+        fill[42, 0](device_array, 1)
+    with pytest.raises(LaunchError, match="at most"):
+        fill[43, 4096](device_array, 1)
+    fill[44, 2](device_array, 5)
+    np.testing.assert_array_equal(device_array.copy_to_host(), np.full(40, 5 + scale))
+
+
 def test_no_kernel_keeps_a_stream():
     stream, out, add = hip.stream(), hip.to_device(np.zeros(4)), fresh()
     kept = weakref.ref(stream)

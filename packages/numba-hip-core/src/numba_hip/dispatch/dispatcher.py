@@ -14,7 +14,6 @@ from numba.core.errors import TypingError
 from hip_devicelib.forking import compiling
 from hip_runtime import Device, DeviceArray, Stream, current_device
 from hip_runtime.errors import LaunchError
-from hip_runtime.module import Launch
 from numba_hip import config as settings
 from numba_hip._numba.typing import type_code
 from numba_hip.advisory_warnings import advise_on_grid
@@ -29,12 +28,10 @@ from numba_hip.dispatch.argument_mismatch import explain_writing
 from numba_hip.dispatch.explanation_methods import Explained
 from numba_hip.dispatch.forall import ForAll
 from numba_hip.dispatch.function_checks import check_function
-from numba_hip.dispatch.index_faults import RecordedLaunch
 from numba_hip.dispatch.launch import (
     ConfiguredKernel,
     Dim3,
     LaunchConfig,
-    LaunchFunction,
     ReadyLaunch,
     ReadyLaunches,
     is_plain,
@@ -42,7 +39,6 @@ from numba_hip.dispatch.launch import (
 from numba_hip.dispatch.launch_context import compiling_for
 from numba_hip.dispatch.loading import LoadedKernel, keep_machine_code, load_kernel
 from numba_hip.dispatch.overloads import Overloads
-from numba_hip.dispatch.print_output import PrintingLaunch, output_of
 from numba_hip.dispatch.transfer import ArgumentCopies, check_capture
 from numba_hip.errors import SHORTENED, DeviceFunctionError, hide_frames, without_own_frames
 from numba_hip.language.stub import interpreter
@@ -87,6 +83,8 @@ class Dispatcher(Overloads, Explained):
         self._shapes: dict[tuple[Dim3, Dim3, int], ConfiguredKernel] = {}
         """By what it means: those on the default stream."""
         self._specialisations: dict[tuple[str, Types], Dispatcher] = {}
+        self._recent: ReadyLaunch | None = None
+        """The last one that was prepared, if its code serves launches of all shapes."""
 
     def __repr__(self) -> str:
         kind = "device function" if self.is_device_function else "kernel"
@@ -196,6 +194,7 @@ class Dispatcher(Overloads, Explained):
 
     def _forget_code(self) -> None:
         super()._forget_code()
+        self._recent = None
         for made in (self._loaded, self._configured, self._shapes, self._specialisations):
             made.clear()
 
@@ -215,12 +214,17 @@ class Dispatcher(Overloads, Explained):
         if self.extensions:
             return self._launch_converted(configured, args, device)
         recent = configured.ready.recent
-        if recent is not None and recent.device is device and recent.bind is not None:
+        if recent is None:
+            packed = self._bind_as_before(configured, args, device)
+            recent = configured.ready.recent
+        elif recent.device is device and recent.bind is not None:
             packed = recent.bind(args)
-            if packed is not None:
-                for callback in configured.pre_launch_callbacks:
-                    callback(recent.loaded.code, configured)
-                return recent.launch(packed, args, configured.handle)
+        else:
+            packed = None
+        if packed is not None and recent is not None:
+            for callback in configured.pre_launch_callbacks:
+                callback(recent.loaded.code, configured)
+            return recent.launch(packed, args, configured.handle)
         return self._launch_unlike(configured, args, device)
 
     def _launch_unlike(self, configured: ConfiguredKernel, args: Sequence[Any], device: Device) -> None:
@@ -298,21 +302,25 @@ class Dispatcher(Overloads, Explained):
             # A process is not forked between the steps of this.
             with compiling, collector_paused(), compiling_for(self, config, args):
                 loaded = self._load(key, args, device, config, stand_ins)
-        launch = Launch(loaded.function, config.grid, config.block, None, config.dynamic_shared, loaded.cooperative)
-        started: LaunchFunction = launch
-        if loaded.prints:
-            started = PrintingLaunch(launch, output_of(loaded.function))
-        if loaded.record is not None:
-            started = RecordedLaunch(started, loaded.record, loaded.code.parameters)
-        if loaded.observed:
-            from numba_hip.races.launch import ObservedLaunch
-
-            started = ObservedLaunch(started, launch, loaded.code, loaded.names)
-        if settings.performance_warnings():
+        started = loaded.configure(config.grid, config.block, config.dynamic_shared)
+        if warns := settings.performance_warnings():
             self._warn_if_slow(loaded.code.argument_types, config)
         bind = None if stand_ins else binder(key[1:], loaded.kinds, loaded.packing)
         ready = configured.ready[key] = ReadyLaunch(started, loaded.packing, loaded, device, bind)
+        self._recent = None if warns or self.launch_config_sensitive else ready
         return ready
+
+    def _bind_as_before(self, configured: ConfiguredKernel, args: Sequence[Any], device: Device) -> bytes | None:
+        """The packed *args* of the first launch of a shape, if they are of the same types as those of the last launch
+        of another shape, whose code serves this one."""
+        recent = self._recent
+        if recent is None or recent.device is not device or recent.bind is None or configured.ready:
+            return None
+        packed = recent.bind(args)
+        if packed is not None:
+            grid, block, _, shared = configured.config
+            configured.ready.recent = recent._replace(launch=recent.loaded.configure(grid, block, shared))
+        return packed
 
     def _load(
         self,

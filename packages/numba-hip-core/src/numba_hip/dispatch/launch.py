@@ -18,14 +18,10 @@ from numba_hip.errors import SHORTENED, hide_frames, says_enough
 
 if TYPE_CHECKING:
     from numba_hip.dispatch.dispatcher import Dispatcher
-    from numba_hip.dispatch.loading import LoadedKernel
+    from numba_hip.dispatch.loading import LaunchFunction, LoadedKernel
     from numba_hip.explanation.model import Explanation
 
 Dim3 = tuple[int, int, int]
-
-LaunchFunction = Callable[[bytes, object, int], None]
-"""What launches, given packed arguments, what has to live as long, and the handle of a stream: a
-`hip_runtime.module.Launch`, or one around it."""
 
 
 class LaunchConfig(NamedTuple):

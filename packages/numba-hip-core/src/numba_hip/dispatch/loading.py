@@ -9,18 +9,24 @@ from numba.core import types
 
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, Function
+from hip_runtime.driver import Dim3
+from hip_runtime.module import Launch
 from numba_hip import config
 from numba_hip.arguments.packing import Packer, leaf_count, packers
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.dispatch.argument_extensions import StandIn
 from numba_hip.dispatch.faults import exception_describer
-from numba_hip.dispatch.index_faults import IndexRecord
-from numba_hip.dispatch.print_output import is_printing
+from numba_hip.dispatch.index_faults import IndexRecord, RecordedLaunch
+from numba_hip.dispatch.print_output import PrintingLaunch, is_printing, output_of
 from numba_hip.errors import KernelArgumentError
 from numba_hip.language.captured_arrays import check_captured
 from numba_hip.linked_code import set_up
 
 Types = tuple[types.Type, ...]
+
+LaunchFunction = Callable[[bytes, object, int], None]
+"""What launches, given packed arguments, what has to live as long, and the handle of a stream: a
+`hip_runtime.module.Launch`, or one around it."""
 
 
 class LoadedKernel(NamedTuple):
@@ -38,6 +44,21 @@ class LoadedKernel(NamedTuple):
     """Whether all blocks have to run at the same time."""
     prints: bool
     observed: bool
+
+    def configure(self, grid: Dim3, block: Dim3, dynamic_shared: int) -> LaunchFunction:
+        """What launches it over *grid*, in blocks of the shape *block*; `LaunchError` where the device does not allow
+        that."""
+        launch = Launch(self.function, grid, block, None, dynamic_shared, self.cooperative)
+        started: LaunchFunction = launch
+        if self.prints:
+            started = PrintingLaunch(launch, output_of(self.function))
+        if self.record is not None:
+            started = RecordedLaunch(started, self.record, self.code.parameters)
+        if self.observed:
+            from numba_hip.races.launch import ObservedLaunch
+
+            started = ObservedLaunch(started, launch, self.code, self.names)
+        return started
 
     def pack_exactly(self, args: Sequence[Any]) -> bytes:
         """The packed arguments; `KernelArgumentError` where one is a number that its type does not have."""

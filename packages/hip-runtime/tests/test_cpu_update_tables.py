@@ -296,7 +296,7 @@ def test_threads_find_what_they_did(device: Device, monkeypatch: pytest.MonkeyPa
 def check_program(device: Device, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Run the program of *seed* beside NumPy."""
     program, choose = Program(seed), random.Random(seed)
-    monkeypatch.setattr(update_tables, "_BYTES", choose.choice((2048, 1 << 17)))
+    monkeypatch.setattr(update_tables, "_BYTES", choose.choice((2048, 1 << 18)))
     blocks, threads = choose.choice(((40, 75), (33, 64), (5, 300), (12, (16, 8)), (2, 32)))
     count = blocks * int(np.prod(threads))
     generator = np.random.default_rng(seed)

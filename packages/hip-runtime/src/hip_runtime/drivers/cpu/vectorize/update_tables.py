@@ -27,7 +27,7 @@ from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.uniform_atomics import COLLECTED, identity_of
 from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory
 
-_BYTES = 131072
+_BYTES = 262144
 """Of all tables of a worker together, which stay in a second-level cache."""
 
 _THREADS_PER_ELEMENT = 4

@@ -29,7 +29,7 @@ JUMP = np.array([0xBEAC0467EBA5FACB, 0xD86B048B86AA9922], np.uint64)
 ONE = np.uint64(1)
 ROTATE_0, SHIFT_1, ROTATE_1 = np.uint64(55), np.uint64(14), np.uint64(36)
 WIDTH = np.uint64(64)
-SPACING_32, SPACING_64 = np.float32(2.0**-24), 2.0**-53
+SPACING = 2.0**-53
 TWO_PI_32, TWO_PI_64 = np.float32(2 * math.pi), 2 * math.pi
 
 
@@ -92,16 +92,16 @@ def fill_states(states: Any, seed: Any, start: Any) -> None:
         xoroshiro128p_jump(states, i)
 
 
-def _whole(name: str, value: Any, most: int) -> int:
+def _whole(name: str, value: Any, least: int, most: int) -> int:
     number = operator.index(value)
-    if not 0 <= number <= most:
-        raise ValueError(f"{name} is {number}; it can be 0 to {most}")
+    if not least <= number <= most:
+        raise ValueError(f"{name} is {number}; it can be {least} to {most}")
     return number
 
 
 def _states(count: int, seed: Any, subsequence_start: Any) -> np.ndarray[Any, Any]:
-    first = _whole("seed", seed, 2**64 - 1)
-    skipped = _whole("subsequence_start", subsequence_start, 2**63 - 1)
+    first = _whole("seed", seed, -(2**63), 2**64 - 1) % 2**64
+    skipped = _whole("subsequence_start", subsequence_start, 0, 2**63 - 1)
     states = np.zeros(count, xoroshiro128p_dtype)
     if count:
         load_extensions()
@@ -114,8 +114,8 @@ def init_xoroshiro128p_states(
 ) -> None:
     """Seed *states*, an array on the device of one axis and dtype `xoroshiro128p_dtype`.
 
-    State 0 is that of *seed* (0 to 2**64 - 1), *subsequence_start* times 2**64 steps on; each is 2**64 steps after the
-    one before.
+    State 0 is that of *seed*, *subsequence_start* times 2**64 steps on; each is 2**64 steps after the one before. A
+    negative seed is that of its 64 bits: -1 is 2**64 - 1.
     """
     if states.ndim != 1 or states.dtype != xoroshiro128p_dtype:
         raise ValueError(
@@ -129,24 +129,28 @@ def create_xoroshiro128p_states(
     n: int, seed: int, subsequence_start: int = 0, stream: Stream | int | None = None
 ) -> DeviceArray:
     """A new array of *n* states on the device, seeded as `init_xoroshiro128p_states` does."""
-    return to_device(_states(_whole("n", n, 2**48), seed, subsequence_start), stream=stream)
+    return to_device(_states(_whole("n", n, 0, 2**48), seed, subsequence_start), stream=stream)
+
+
+# The numbers are bit by bit those of Numba CUDA, whose float32 are float64 that are rounded, and whose normal float64
+# are made of uniform float32.
 
 
 @_device
 def uint64_to_unit_float32(x: Any) -> Any:
-    """The 24 highest bits of *x* as a float32 from 0 up to and without 1."""
-    return np.float32(np.uint64(x) >> np.uint64(40)) * SPACING_32
+    """What `uint64_to_unit_float64` gives, rounded to a float32: one in 3e7 numbers is 1."""
+    return np.float32(uint64_to_unit_float64(x))
 
 
 @_device
 def uint64_to_unit_float64(x: Any) -> Any:
     """The 53 highest bits of *x* as a float64 from 0 up to and without 1."""
-    return np.float64(np.uint64(x) >> np.uint64(11)) * SPACING_64
+    return np.float64(np.uint64(x) >> np.uint64(11)) * SPACING
 
 
 @_device
 def xoroshiro128p_uniform_float32(states: Any, index: Any) -> Any:
-    """Advance ``states[index]``, and return a float32, uniform from 0 up to and without 1."""
+    """Advance ``states[index]``, and return a float32, uniform from 0 to 1; one in 3e7 is rounded to 1."""
     return uint64_to_unit_float32(xoroshiro128p_next(states, index))
 
 
@@ -161,16 +165,16 @@ def xoroshiro128p_normal_float32(states: Any, index: Any) -> Any:
     """Advance ``states[index]`` twice, and return a float32 of the standard normal distribution (Box and Muller)."""
     radius = xoroshiro128p_uniform_float32(states, index)
     angle = xoroshiro128p_uniform_float32(states, index)
-    if radius == np.float32(0):  # its logarithm is infinite
-        radius = SPACING_32
     return math.sqrt(np.float32(-2) * math.log(radius)) * math.cos(TWO_PI_32 * angle)
 
 
 @_device
 def xoroshiro128p_normal_float64(states: Any, index: Any) -> Any:
-    """Advance ``states[index]`` twice, and return a float64 of the standard normal distribution (Box and Muller)."""
-    radius = xoroshiro128p_uniform_float64(states, index)
-    angle = xoroshiro128p_uniform_float64(states, index)
-    if radius == 0.0:  # its logarithm is infinite
-        radius = SPACING_64
-    return math.sqrt(-2.0 * math.log(radius)) * math.cos(TWO_PI_64 * angle)
+    """Advance ``states[index]`` twice, and return a float64 of the standard normal distribution (Box and Muller).
+
+    It is made of two uniform float32, so that it has no more than some 25 random bits of each.
+    """
+    radius = xoroshiro128p_uniform_float32(states, index)
+    angle = xoroshiro128p_uniform_float32(states, index)
+    logarithm = np.float64(np.float32(math.log(radius)))  # of a float32, also in the simulator
+    return math.sqrt(-2.0 * logarithm) * math.cos(TWO_PI_64 * np.float64(angle))

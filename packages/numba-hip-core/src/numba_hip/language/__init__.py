@@ -52,6 +52,7 @@ def _load_features() -> None:
         matrix,
         numpy_numbers,
         optional_indices,
+        powers,
         printing,
         ranges,
         record_arrays,

@@ -230,10 +230,10 @@ def test_the_toolchain_is_part_of_the_key(monkeypatch):
 def test_the_processor_is_part_of_the_key(monkeypatch):
     before = fingerprint.fingerprint_target("cpu")
     assert fingerprint.fingerprint_target("gfx942") != fingerprint.fingerprint_target("gfx90a") != before
-    fingerprint.fingerprint_target.cache_clear()
+    fingerprint.processor.cache_clear()
     monkeypatch.setattr("llvmlite.binding.get_host_cpu_name", lambda: "another")
     assert fingerprint.fingerprint_target("cpu") != before
-    fingerprint.fingerprint_target.cache_clear()
+    fingerprint.processor.cache_clear()
 
 
 @hip.jit

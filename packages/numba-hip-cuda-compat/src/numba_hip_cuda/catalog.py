@@ -21,9 +21,8 @@ SAME = """
     threadfence threadfence_block threadfence_system
     shared local const atomic cg fp16 bf16 random
     ldca ldcg ldcs ldlu ldcv stcg stcs stwb stwt
-    activemask lanemask_lt all_sync any_sync eq_sync ballot_sync match_all_sync match_any_sync
-    shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync
-    popc brev clz ffs fma cbrt selp nanosleep
+    all_sync any_sync eq_sync shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync
+    popc clz ffs fma cbrt selp nanosleep
     jit declare_device reduce Reduce In Out InOut
     is_available gpus list_devices select_device get_current_device current_context require_context close
     synchronize stream default_stream legacy_default_stream per_thread_default_stream external_stream
@@ -34,6 +33,11 @@ SAME = """
     MappedMemory PinnedMemory IpcHandle bfloat16
 """.split()
 """Names that mean the same in `numba_hip`."""
+
+NARROWED = from_module(
+    "numba_hip_cuda.lane_masks", *"activemask lanemask_lt ballot_sync match_all_sync match_any_sync brev".split()
+)
+"""Functions whose results have other types in `numba_hip`."""
 
 VECTOR_TYPES = [
     *(
@@ -72,7 +76,7 @@ SHIMS = """
 CACHED = "ldca ldcg ldcs ldlu ldcv stcg stcs stwb stwt".split()
 
 WARP = """
-    grid gridsize syncthreads syncthreads_and syncthreads_or syncthreads_count all_sync any_sync eq_sync ballot_sync
+    grid gridsize syncthreads syncthreads_and syncthreads_or syncthreads_count all_sync any_sync eq_sync
     shfl_sync shfl_up_sync shfl_down_sync shfl_xor_sync
 """.split()
 
@@ -117,6 +121,7 @@ _MODULES: Mapping[str, PosedModule] = {
     CUDA: PosedModule(
         names={
             **from_module("numba_hip", *SAME, *VECTOR_TYPES),
+            **NARROWED,
             **from_module("numba.core.types", *TYPES),
             **from_module("numba_hip_cuda.cuda_only_functions", *SHIMS, *ASKED),
             **ADDED,
@@ -137,6 +142,7 @@ _MODULES: Mapping[str, PosedModule] = {
     f"{CUDA}.api": PosedModule(
         names={
             **from_module("numba_hip", *SAME),
+            **NARROWED,
             **from_module("numba_hip_cuda.cuda_only_functions", *ASKED),
             **ADDED,
             **RENAMED,
@@ -358,7 +364,9 @@ _MODULES: Mapping[str, PosedModule] = {
         names={"CUDAFlags": "numba_hip.compilation.debug_lowering:HipFlags"}, rest="numba.core.compiler"
     ),
     f"{CUDA}.initialize": PosedModule(names=from_module("numba_hip_cuda.devices", "initialize_all")),
-    f"{CUDA}.intrinsics": PosedModule(names=from_module("numba_hip", *WARP)),
+    f"{CUDA}.intrinsics": PosedModule(
+        names={**from_module("numba_hip", *WARP), "ballot_sync": NARROWED["ballot_sync"]}
+    ),
     f"{CUDA}.kernels": PosedModule(names={}),
     f"{CUDA}.kernels.transpose": PosedModule(names=from_module("numba_hip_cuda.arrays", "transpose")),
     f"{CUDA}.kernels.reduction": PosedModule(names=from_module("numba_hip", "Reduce")),
@@ -397,6 +405,7 @@ _MODULES: Mapping[str, PosedModule] = {
     f"{CUDA}.stubs": PosedModule(
         names={
             **from_module("numba_hip", *SAME),
+            **NARROWED,
             "Stub": "numba_hip.language.stub:Stub",
             "Dim3": "numba_hip.language.thread_index:Dim3",
         }

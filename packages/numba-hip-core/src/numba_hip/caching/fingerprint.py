@@ -27,6 +27,7 @@ import numpy as np
 from numba.core import types
 
 from hip_devicelib.codeobject import CPU_TARGET
+from hip_runtime import config as runtime_config
 from numba_hip._numba.identity import definition_of, dump, load_extensions, python_identity
 from numba_hip.arguments.argument_types import is_on_device
 from numba_hip.caching.extension_code import reachable_code
@@ -330,13 +331,19 @@ def fingerprint_toolchain() -> str:
     return fingerprint.hexdigest()
 
 
-@cache
 def fingerprint_target(target: str) -> str:
-    """*target*; for the CPU device also the processor and its features."""
+    """*target*; for the CPU device also the processor, its features and the size of waves."""
     if target != CPU_TARGET:
         return target
+    # The types of programs for Numba CUDA depend on the size of waves.
+    return f"{target} {runtime_config.cpu_wave_size()} {processor()}"
+
+
+@cache
+def processor() -> str:
+    """The processor of this machine and its features."""
     binding = llvmlite.binding
-    return f"{target} {binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+    return f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
 
 
 def fingerprint_files(files: Iterable[str]) -> dict[str, str]:

@@ -73,6 +73,10 @@ class Stub:
         self.__module__ = module
         self.declared = declared
         """The signature of the definition, where this is a function."""
+        self.define: Definition | None = None
+        """The definition, where this is a function, for others that differ a little."""
+        self.said = name if name.startswith("cuda.") else f"hip.{name}"
+        """The name in messages."""
 
     def __repr__(self) -> str:
         return f"<function {self.__qualname__} of hip>"
@@ -83,15 +87,13 @@ class Stub:
         if thread is not None:
             function = INTERPRETED.get(self.__qualname__)
             if function is None:
-                raise NotImplementedError(
-                    f"the simulator does not have hip.{self.__qualname__}; turn it off for this kernel"
-                )
+                raise NotImplementedError(f"the simulator does not have {self.said}; turn it off for this kernel")
             try:
                 return function(thread, *args, **kws)
             except TypeError:
                 self._check_arguments(args, kws)
                 raise
-        raise TypeError(f"hip.{self.__qualname__} can be called in kernels only, not from Python")
+        raise TypeError(f"{self.said} can be called in kernels only, not from Python")
 
     def _check_arguments(self, args: tuple[Any, ...], kws: dict[str, Any]) -> None:
         """Raise a `TypeError` for a call that the definition does not take, as for a compiled one."""
@@ -102,7 +104,7 @@ class Stub:
         except TypeError:
             passed = (*map(repr, args), *(f"{keyword}={value!r}" for keyword, value in kws.items()))
             shown = ", ".join(self.declared.parameters)
-            message = f"hip.{self.__qualname__} takes ({shown}); this call passes ({', '.join(passed)})"
+            message = f"{self.said} takes ({shown}); this call passes ({', '.join(passed)})"
             raise TypeError(message) from None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -114,18 +116,26 @@ def _find(module: str, name: str) -> Any:
     return getattr(sys.modules[module], name)
 
 
-def device_function(name: str) -> Callable[[Definition], Stub]:
-    """Make the decorated definition a function of the kernel language, called ``hip.<name>``.
+def device_function(name: str, *, by_target: bool = False) -> Callable[[Definition], Stub]:
+    """Make the decorated definition a function of the kernel language, called ``hip.<name>``; or as *name* says if that
+    begins with ``cuda.``, for those that are a little different in Numba CUDA.
 
     The definition has the parameters that callers see, defaults included, and receives the Numba type of each; a
-    literal type if the caller wrote a literal. It returns the result type and the function that lowers the call. For
-    wrong types it raises `TypingError`, or `RequireLiteralValue` for an argument that has to be a literal.
+    literal type if the caller wrote a literal; with *by_target* the compile target before them. It returns the result
+    type and the function that lowers the call. For wrong types it raises `TypingError`, or `RequireLiteralValue` for an
+    argument that has to be a literal.
     """
 
     def decorate(define: Definition) -> Stub:
         pysig = inspect.signature(define)
+        if by_target:
+            pysig = pysig.replace(parameters=list(pysig.parameters.values())[1:])
         stub = Stub(name, define.__doc__, define.__module__, pysig)
+        stub.define = define
         shown = f"({', '.join(pysig.parameters)})"
+
+        def target(typing_context: Any) -> tuple[Any, ...]:
+            return (typing_context.compile_target,) if by_target else ()
 
         class Template(AbstractTemplate):
             key = stub
@@ -136,8 +146,8 @@ def device_function(name: str) -> Callable[[Definition], Stub]:
                     folded = fold_argument_types(pysig, args, kws)
                 except TypingError:
                     passed = (*map(str, args), *(f"{keyword}={value}" for keyword, value in kws.items()))
-                    raise TypingError(f"hip.{name} takes {shown}; this call passes ({', '.join(passed)})") from None
-                defined = define(*folded)
+                    raise TypingError(f"{stub.said} takes {shown}; this call passes ({', '.join(passed)})") from None
+                defined = define(*target(self.context), *folded)
                 return None if defined is None else signature(defined[0], *folded).replace(pysig=pysig)
 
         typing.register(Template)
@@ -145,9 +155,9 @@ def device_function(name: str) -> Callable[[Definition], Stub]:
 
         @lowering.lower(stub, types.VarArg(types.Any))
         def _lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
-            defined = define(*sig.args)
+            defined = define(*target(context.typing_context), *sig.args)
             if defined is None:
-                raise TypingError(f"hip.{name} has no meaning for {sig.args}")
+                raise TypingError(f"{stub.said} has no meaning for {sig.args}")
             return defined[1](context, builder, sig, args)
 
         return stub

@@ -191,9 +191,15 @@ INTERPRETED["atomic.compare_and_swap"] = lambda thread, ary, old, val, scope="de
 # Numbers.
 
 
+class Word(int):
+    """An integer of 32 bits. Arithmetic makes integers of Python's of it, as it makes such of 64 bits in kernels."""
+
+    dtype = np.dtype(np.int32)
+
+
 def _bits(x: Any) -> tuple[int, int]:
     """The bits of an integer and their number: 64 for one of Python's."""
-    width = 8 * x.dtype.itemsize if isinstance(x, np.generic) else 64
+    width = 8 * x.dtype.itemsize if isinstance(x, (np.generic, Word)) else 64
     return int(x) & ((1 << width) - 1), width
 
 

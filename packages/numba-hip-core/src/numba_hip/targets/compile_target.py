@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hip_devicelib.target import Target
+from hip_runtime import config as runtime_config
 from numba_hip.abi.variant import Variant
 from numba_hip.targets.context import HipContext
 from numba_hip.targets.typing import HipTypingContext
@@ -35,6 +36,12 @@ class CompileTarget:
     def checked(self) -> bool:
         """Whether code for it checks indices."""
         return self.variant.checked
+
+    @property
+    def wave_size(self) -> int:
+        """Lanes of a wave; on the CPU device as many as its setting says now, though its code is for waves of any
+        size."""
+        return runtime_config.cpu_wave_size() if self.machine is None else self.machine.wave_size
 
     @property
     def contexts(self) -> tuple[HipTypingContext, HipContext]:

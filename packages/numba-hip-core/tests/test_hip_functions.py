@@ -12,7 +12,7 @@ import numba_hip as hip
 from hip_devicelib.cpu.functions import ABSENT
 from hip_devicelib.errors import NotFoundError
 from hip_devicelib.manifest import load_reference
-from numba_hip import libdevice
+from numba_hip import config, libdevice
 from numba_hip.language.hip_functions import find
 from numba_hip.targets.amd.device_library import write_forwards
 
@@ -82,6 +82,32 @@ def test_pointers_are_arrays():
     np.testing.assert_allclose(out[:, :2], np.stack([np.sin(x), np.cos(x)], 1), rtol=4e-7, atol=1e-7)
     np.testing.assert_array_equal(out[:, 2], table)
     assert counts.tolist() == [32, 31]
+
+
+@pytest.mark.parametrize("simulated", [False, True])
+def test_numbers_of_libdevice_have_the_types_that_it_says(simulated):
+    @hip.jit
+    def kernel(i32, u64, f32, i16, integers, floats):
+        integers[0], integers[1] = libdevice.umax(i32[0], 4), libdevice.umin(i32[0], 4)
+        integers[2], integers[3] = libdevice.ullmin(i32[0], 4), libdevice.llmax(u64[0], 4)
+        integers[4], integers[5] = libdevice.llmin(u64[0], 4), libdevice.ullmax(u64[0], 4) == u64[0]
+        for k in range(f32.size):
+            integers[6 + k] = libdevice.float2half_rn(f32[k])
+            floats[k] = libdevice.saturatef(f32[k])
+        for k in range(i16.size):
+            floats[6 + k] = libdevice.half2float(i16[k])
+
+    i32, u64 = np.array([-100], np.int32), np.array([2**64 - 100], np.uint64)
+    f32 = np.array([1.0, np.nan, -0.0, 0.25, np.inf, -7.0], np.float32)
+    i16 = np.array([0x3C00, -0x4400, 0x7C00, 0x0001], np.int16)
+    integers, floats = np.zeros(12, np.int64), np.zeros(10)
+    with config.simulator.scope(simulated):
+        hip.jit(kernel.py_func)[1, 1](i32, u64, f32, i16, integers, floats)
+    assert integers[:6].tolist() == [2**32 - 100, 4, 4, 4, -100, 1]
+    assert integers[[6, 8, 9, 10, 11]].tolist() == [0x3C00, -(2**15), 0x3400, 0x7C00, np.float16(-7).view(np.int16)]
+    assert np.isnan(np.int16(integers[7]).view(np.float16))
+    assert floats.tolist() == [1.0, 0.0, 0.0, 0.25, 1.0, 0.0, 1.0, -1.0, np.inf, 2.0**-24]
+    assert not np.signbit(floats[:6]).any()
 
 
 def test_libdevice_has_one_function_for_a_name_and_returns_what_it_writes():

@@ -3,7 +3,8 @@
 ``libdevice.sinf`` is HIP's ``sinf``, ``libdevice.popc`` its ``__popc``, ``libdevice.fast_sinf`` its ``__sinf``. Each
 name has one function, not several overloads, and what it would write through pointers it returns: ``sincosf(x)`` is a
 pair, ``modf(x)`` too. The names are those that NVIDIA's libdevice has; for arithmetic that rounds in a direction HIP
-has no functions, it is that of `numba_hip.language.directed_rounding`:
+has no functions, it is that of `numba_hip.language.directed_rounding`, and a few are those of
+`numba_hip.language.libdevice_numbers`:
 https://docs.nvidia.com/cuda/libdevice-users-guide/function-desc.html
 """
 
@@ -13,9 +14,9 @@ from typing import Any
 
 from hip_devicelib.declarations import FunctionDeclaration
 from hip_devicelib.manifest import load_reference
-from numba_hip.decorators import jit
 from numba_hip.language.directed_rounding import find as find_directed
 from numba_hip.language.hip_functions import HipFunction
+from numba_hip.language.libdevice_numbers import find as find_number
 
 RENAMED = {
     "isfinited": "__ocml_isfinite_f64",
@@ -25,17 +26,10 @@ RENAMED = {
 }
 """Names that follow no rule."""
 
-INTEGER_EXTREMES = {"llmax": max, "llmin": min, "ullmax": max, "ullmin": min, "umax": max, "umin": min}
-"""HIP has these for int alone; in kernels Python's work on every type of integers."""
-
 
 def __getattr__(name: str) -> Any:
-    directed = find_directed(name)
-    if directed is not None:
-        value: Any = directed
-    elif name in INTEGER_EXTREMES:
-        value = _make_extreme(INTEGER_EXTREMES[name])
-    else:
+    value: Any = find_directed(name) or find_number(name)
+    if value is None:
         function = _find(name)
         if function is None:
             raise AttributeError(
@@ -52,11 +46,3 @@ def _find(name: str) -> FunctionDeclaration | None:
     candidates = (f"__{name[len('fast_') :]}",) if fast else (RENAMED.get(name, name), f"__{name}")
     by_name = load_reference().by_name
     return next((by_name[candidate][0] for candidate in candidates if candidate in by_name), None)
-
-
-def _make_extreme(extreme: Any) -> Any:
-    @jit(device=True)
-    def of_two(x, y):  # type: ignore[no-untyped-def]  # for kernels alone
-        return extreme(x, y)
-
-    return of_two

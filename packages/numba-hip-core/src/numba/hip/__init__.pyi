@@ -340,7 +340,7 @@ class fp16:
         """``fp16.hdiv(a, b)``: a / b."""
     @staticmethod
     def heq(a: Any, b: Any) -> Any:
-        """``fp16.heq(a, b)``: a == b, a boolean."""
+        """``fp16.heq(a, b)``: a == b, a boolean; false where one is NaN."""
     @staticmethod
     def hexp(a: Any) -> Any:
         """``fp16.hexp(a)``: e to the power of a."""
@@ -358,13 +358,13 @@ class fp16:
         """``fp16.hfma(a, b, c)``: a * b + c, rounded once."""
     @staticmethod
     def hge(a: Any, b: Any) -> Any:
-        """``fp16.hge(a, b)``: a >= b, a boolean."""
+        """``fp16.hge(a, b)``: a >= b, a boolean; false where one is NaN."""
     @staticmethod
     def hgt(a: Any, b: Any) -> Any:
-        """``fp16.hgt(a, b)``: a > b, a boolean."""
+        """``fp16.hgt(a, b)``: a > b, a boolean; false where one is NaN."""
     @staticmethod
     def hle(a: Any, b: Any) -> Any:
-        """``fp16.hle(a, b)``: a <= b, a boolean."""
+        """``fp16.hle(a, b)``: a <= b, a boolean; false where one is NaN."""
     @staticmethod
     def hlog(a: Any) -> Any:
         """``fp16.hlog(a)``: the natural logarithm."""
@@ -376,7 +376,7 @@ class fp16:
         """``fp16.hlog2(a)``: the logarithm to base 2."""
     @staticmethod
     def hlt(a: Any, b: Any) -> Any:
-        """``fp16.hlt(a, b)``: a < b, a boolean."""
+        """``fp16.hlt(a, b)``: a < b, a boolean; false where one is NaN."""
     @staticmethod
     def hmax(a: Any, b: Any) -> Any:
         """``fp16.hmax(a, b)``: the larger of a and b; where one is NaN, the other."""
@@ -388,7 +388,7 @@ class fp16:
         """``fp16.hmul(a, b)``: a * b."""
     @staticmethod
     def hne(a: Any, b: Any) -> Any:
-        """``fp16.hne(a, b)``: a != b, a boolean."""
+        """``fp16.hne(a, b)``: a != b, a boolean; false where one is NaN."""
     @staticmethod
     def hneg(a: Any) -> Any:
         """``fp16.hneg(a)``: -a."""

@@ -108,6 +108,15 @@ def _negative(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Va
     return builder.fneg(args[0])
 
 
+class _AsFloat(AbstractTemplate):
+    def generic(self, args: tuple[types.Type, ...], kws: dict[str, Any]) -> Any:
+        return signature(F16, F16) if args == (F16,) and not kws else None
+
+
+typing.register_global(float)(_AsFloat)
+
+
+@lowering.lower(float, F16)
 @lowering.lower(operator.pos, F16)
 def _positive(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     return args[0]
@@ -153,8 +162,8 @@ def _arithmetic(name: str, sign: str, function: Any) -> Stub:
 
 def _comparison(name: str, predicate: str) -> Stub:
     return _stub(
-        name, f"a {predicate} b, a boolean.", 2, types.boolean,
-        lambda context, builder, a, b: compare(builder, predicate, a, b),
+        name, f"a {predicate} b, a boolean; false where one is NaN.", 2, types.boolean,
+        lambda context, builder, a, b: builder.fcmp_ordered(predicate, a, b),
     )  # fmt: skip
 
 

@@ -277,3 +277,24 @@ def _store_vector(
     del alignment
     numbers = np.array(vector.item(), array.dtype)
     _covered(array, index, numbers.shape)[...] = numbers
+
+
+# libdevice's.
+
+
+def _as_integer(value: Any, kind: str) -> Any:
+    """The low bits of *value* as an integer of NumPy's type *kind*."""
+    bits = 8 * np.dtype(kind).itemsize
+    return np.array(int(value) & (1 << bits) - 1, f"u{bits // 8}").view(kind)[()]
+
+
+def _extreme(name: str, kind: str, choose: Function) -> None:
+    INTERPRETED[f"libdevice.{name}"] = lambda thread, x, y: choose(_as_integer(x, kind), _as_integer(y, kind))
+
+
+for _prefix, _kind in (("ll", "i8"), ("ull", "u8"), ("u", "u4")):
+    _extreme(f"{_prefix}max", _kind, max)
+    _extreme(f"{_prefix}min", _kind, min)
+INTERPRETED["libdevice.saturatef"] = lambda thread, x: np.float32(min(x, 1) if x > 0 else 0)
+INTERPRETED["libdevice.float2half_rn"] = lambda thread, f: np.float16(f).view(np.int16)
+INTERPRETED["libdevice.half2float"] = lambda thread, h: np.float32(_as_integer(h, "i2").view(np.float16))

@@ -351,6 +351,27 @@ def test_device_array_with_strides(device: Device) -> None:
             rt.device_array((2, 3), np.int32, bad)
 
 
+def test_errors_are_those_that_numba_cuda_raises_too(device: Device) -> None:
+    array = rt.to_device(np.arange(6))
+    for wrong in (
+        lambda: array.copy_to_host(np.zeros(6, np.float32)),
+        lambda: array.copy_to_device(np.zeros(6, np.float32)),
+        lambda: array.copy_to_host([0] * 6),
+        lambda: rt.as_device_array(np.arange(3)),
+        lambda: array[1.0],
+        lambda: array[[0, 1]],
+        lambda: array.__setitem__(1.5, 0),
+    ):
+        with pytest.raises(TypeError) as caught:
+            wrong()
+        assert isinstance(caught.value, ArrayError)
+    with pytest.raises(OverflowError, match="negative extent") as overflow:
+        rt.device_array(-1)
+    assert isinstance(overflow.value, ArrayError)
+    with pytest.raises(IndexError, match="there is no device 99"):
+        rt.find_device(99)
+
+
 def test_arrays_that_cannot_be(device: Device) -> None:
     for dtype in (object, [("a", object)]):
         with pytest.raises(ArrayError, match="Python objects"):

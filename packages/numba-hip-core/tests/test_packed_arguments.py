@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numba.core import types
+from numba.core.errors import TypingError
 
 import numba_hip as hip
 from hip_devicelib.codeobject import Parameter
@@ -272,6 +273,14 @@ def test_elements_of_ml_dtypes():
 def test_what_has_no_place_in_a_kernel(value, says):
     with pytest.raises(KernelArgumentError, match=f"^argument 'second' {says}"):
         argument_types.check_arguments([1, value], ["first", "second"])
+
+
+@pytest.mark.parametrize("value", [[1, 2], object()])
+def test_a_type_that_kernels_do_not_support_is_an_error_of_typing_too(value):
+    with pytest.raises(TypingError, match="argument 'x' is a") as caught:
+        argument_types.check_arguments([value], ["x"])
+    assert isinstance(caught.value, KernelArgumentError)
+    assert isinstance(caught.value, TypeError)
 
 
 def test_what_has_a_place_in_a_kernel():

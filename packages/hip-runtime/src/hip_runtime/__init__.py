@@ -32,10 +32,12 @@ from hip_runtime.dlpack import from_dlpack
 from hip_runtime.driver import DeviceAttributes, Driver, MemoryKind
 from hip_runtime.errors import (
     ArrayError,
+    ArrayExtentError,
     ArrayIndexError,
     ArrayTypeError,
     CaptureError,
     CopyError,
+    CopyTypeError,
     DeviceUnavailableError,
     EventError,
     HipRuntimeError,
@@ -63,11 +65,13 @@ __version__ = "0.2.0"
 
 __all__ = [
     "ArrayError",
+    "ArrayExtentError",
     "ArrayIndexError",
     "ArrayTypeError",
     "Buffer",
     "CaptureError",
     "CopyError",
+    "CopyTypeError",
     "Device",
     "DeviceArray",
     "DeviceAttributes",

@@ -15,7 +15,7 @@ from hip_runtime.cuda_array_names import ArrayNames
 from hip_runtime.device import Device
 from hip_runtime.driver import DEFAULT_STREAM
 from hip_runtime.element_values import fill_record, host_value
-from hip_runtime.errors import ArrayError, CopyError
+from hip_runtime.errors import ArrayError, CopyError, CopyTypeError
 from hip_runtime.layout import Layout, Shape
 from hip_runtime.memory import Buffer
 from hip_runtime.protocols import ArrayProtocols
@@ -194,7 +194,7 @@ class DeviceArray(ArrayNames, ArrayProtocols, ArrayMethods):
             self._wait(stream)
             return fill_record(ary, host)
         elif not isinstance(ary, np.ndarray):
-            raise CopyError(f"ary must be a NumPy array, not {type(ary).__name__}")
+            raise CopyTypeError(f"ary must be a NumPy array, not {type(ary).__name__}")
         copying.to_host(ary, self, self._handle(stream))
         if stream is None:
             self._wait(None)

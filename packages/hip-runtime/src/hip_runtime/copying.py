@@ -9,7 +9,7 @@ import numpy as np
 
 from hip_runtime.activity import Activity, do
 from hip_runtime.driver import PER_THREAD_STREAM, Driver, Strided
-from hip_runtime.errors import ArrayError, CopyError
+from hip_runtime.errors import ArrayError, CopyError, CopyTypeError
 from hip_runtime.layout import Layout
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def check_fit(target: Any, source: Any) -> None:
             f"cannot copy an array of shape {source.shape} to one of shape {target.shape}: the shapes must be equal"
         )
     if target.dtype != source.dtype:
-        raise CopyError(
+        raise CopyTypeError(
             f"cannot copy elements of type {source.dtype} to an array of {target.dtype}: convert them first"
         )
 

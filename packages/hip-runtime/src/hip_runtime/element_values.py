@@ -15,6 +15,9 @@ from hip_runtime.layout import Shape
 if TYPE_CHECKING:
     from hip_runtime.array import DeviceArray
 
+REAL = set("biuf")
+"""Kinds of numbers that NumPy stores in one another's arrays: of floats integers lose the fraction."""
+
 
 def fill_record(record: np.void, contents: HostArray) -> Any:
     """Write *contents*, an array without axes, to the fields of *record*, which is returned."""
@@ -32,7 +35,8 @@ def host_value(value: Any, target: DeviceArray) -> HostArray:
             source = source[0]
         _check_broadcast(source.shape, target.shape)
         if source.dtype != target.dtype:
-            source = source.astype(target.dtype, casting="same_kind" if isinstance(value, np.ndarray) else "unsafe")
+            plain = not isinstance(value, np.ndarray) or {source.dtype.kind, target.dtype.kind} <= REAL
+            source = source.astype(target.dtype, casting="unsafe" if plain else "same_kind")
         return np.broadcast_to(source, target.shape)
     except ArrayError:
         raise

@@ -34,7 +34,7 @@ class SettingError(HipRuntimeError, ValueError):
     """An environment variable has a value that its setting does not have."""
 
 
-class UnknownDeviceError(HipRuntimeError, ValueError):
+class UnknownDeviceError(HipRuntimeError, ValueError, IndexError):
     """The name or number of a device that does not exist."""
 
     code = 101
@@ -134,7 +134,11 @@ class MaskedArrayError(ArrayError, NotImplementedError):
 
 
 class ArrayTypeError(ArrayError, TypeError):
-    """A shape or stride that is not a whole number."""
+    """A shape or stride that is not a whole number, an index of another type, or an object that is no array."""
+
+
+class ArrayExtentError(ArrayError, OverflowError):
+    """A shape with a negative extent."""
 
 
 class ArrayStreamError(ArrayError, InvalidHandleError):
@@ -147,6 +151,10 @@ class ArrayIndexError(ArrayError, IndexError):
 
 class CopyError(ArrayError):
     """A copy between arrays that do not fit each other; neither was changed."""
+
+
+class CopyTypeError(CopyError, TypeError):
+    """A copy between arrays whose elements have different types, or to an object that is no array."""
 
 
 class CollectiveError(HipRuntimeError, ValueError):

@@ -14,7 +14,7 @@ from hip_runtime import config
 from hip_runtime.array import DeviceArray
 from hip_runtime.copying import check_dtype
 from hip_runtime.device import Device, current_device
-from hip_runtime.errors import ArrayError, ArrayStreamError, InvalidHandleError, MaskedArrayError
+from hip_runtime.errors import ArrayError, ArrayStreamError, ArrayTypeError, InvalidHandleError, MaskedArrayError
 from hip_runtime.foreign_arrays import (
     attribute,
     check_place,
@@ -84,7 +84,7 @@ def as_device_array(obj: Any, *, device: Device | None = None, synchronize: bool
 
         return from_dlpack(obj, device=device)
     if interface is None:
-        raise ArrayError(f"an object of type {type(obj).__name__} has no CUDA array interface, and no DLPack")
+        raise ArrayTypeError(f"an object of type {type(obj).__name__} has no CUDA array interface, and no DLPack")
     return from_interface(interface, obj, device=device, synchronize=synchronize)
 
 

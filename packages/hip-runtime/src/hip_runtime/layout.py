@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hip_devicelib.cached_property import cached_property
-from hip_runtime.errors import ArrayError, ArrayIndexError, ArrayTypeError
+from hip_runtime.errors import ArrayError, ArrayExtentError, ArrayIndexError, ArrayTypeError
 
 Shape = tuple[int, ...]
 
@@ -104,7 +104,7 @@ def normalise_shape(shape: Any) -> Shape:
     if extents is None:
         raise ArrayTypeError(f"shape must be a whole number or a sequence of them, not {shape!r}")
     if any(extent < 0 for extent in extents):
-        raise ArrayError(f"shape {extents} has a negative extent; each must be 0 or more")
+        raise ArrayExtentError(f"shape {extents} has a negative extent; each must be 0 or more")
     return extents
 
 
@@ -329,7 +329,7 @@ def _integer(part: Any, extent: int, axis: int, layout: Layout) -> int:
             raise TypeError
         position = operator.index(part)
     except TypeError:
-        raise ArrayError(
+        raise ArrayTypeError(
             f"{part!r} cannot index a device array: use integers, slices, '...' and None; for anything else copy to "
             "the host"
         ) from None

@@ -36,6 +36,10 @@ class KernelArgumentError(HipError, TypeError):
     support."""
 
 
+class KernelArgumentTypeError(TypingError, KernelArgumentError):
+    """An argument of a launch of a type that kernels do not support."""
+
+
 class AlgorithmError(HipError, TypeError, ValueError):
     """An argument of a function of `hip.algorithms`, `hip.block` or `hip.wave` that it cannot work with: its name, what
     it is, and what it can be."""
@@ -49,7 +53,7 @@ class NotAFunctionError(HipError, TypeError):
     """An object that `jit` was given to compile and that is not a Python function."""
 
 
-class KernelSignatureError(HipError, TypeError):
+class KernelSignatureError(HipError, TypingError, TypeError):
     """A kernel that cannot be launched as it is declared, such as one that returns a value, or an ``async def``."""
 
 

@@ -19,7 +19,7 @@ from numba_hip._numba.typing import from_dtype, type_code
 from numba_hip.abi.array_parameters import stride_axes
 from numba_hip.arguments.transfer_hints import ArgHint
 from numba_hip.bfloat import is_bfloat16, know_ml_dtypes
-from numba_hip.errors import KernelArgumentError
+from numba_hip.errors import KernelArgumentError, KernelArgumentTypeError
 from numba_hip.typeof import typeof
 
 
@@ -237,12 +237,12 @@ def type_of(value: Any, name: str) -> types.Type:
             raise KernelArgumentError(
                 f"argument {name!r} is {value:#x}; kernels take integers from -2**63 to 2**64 - 1"
             ) from None
-        raise KernelArgumentError(
+        raise KernelArgumentTypeError(
             f"argument {name!r} is a {type(value).__name__}, which kernels cannot take{_remedy(value, name)}"
         ) from None
     if not is_passable(found):
         _check_fields(value, name)
-        raise KernelArgumentError(
+        raise KernelArgumentTypeError(
             f"argument {name!r} is a {type(value).__name__} (Numba type {found}); kernels take numbers, arrays and "
             "tuples of them"
         )

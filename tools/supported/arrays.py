@@ -19,9 +19,10 @@ def attributes(x: Any) -> Any:
     return MATRIX.shape[1] + MATRIX.size + MATRIX.ndim + MATRIX.strides[0] + MATRIX.itemsize + len(MATRIX)
 
 
-@row(SECTION, "views: slices, `a.T`, `a.ravel()`, `a.reshape(...)`")
+@row(SECTION, "views: slices, `a.T`, `a.transpose(axes)`, `a.ravel()`, `a.reshape(...)`")
 def views(x: Any) -> Any:
-    return MATRIX.T[1, 2] + MATRIX[:, 1:3][x % 3, 1] + MATRIX.ravel()[5] + MATRIX.reshape(4, 3)[1, 1]
+    turned = MATRIX.T[1, 2] + MATRIX.transpose((1, 0))[3, 2]
+    return turned + MATRIX[:, 1:3][x % 3, 1] + MATRIX.ravel()[5] + MATRIX.reshape(4, 3)[1, 1]
 
 
 @row(SECTION, "reductions: `a.sum()`, `a.prod()`, `a.mean()`, `a.min()`, `a.max()`, `a.argmin()`, `a.argmax()`",

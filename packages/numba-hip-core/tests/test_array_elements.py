@@ -88,3 +88,50 @@ def test_steps_of_axes_with_one_element_do_not_matter():
         total = np.zeros(1)
         one_row[1, 1](array, total)
         assert total[0] == 6.0
+
+
+def permute(array, axes, by_tuple, by_numbers, by_function, by_variable):
+    tuple_view, numbers, function = (
+        array.transpose((2, 0, 1)),
+        array.transpose(2, 0, 1),
+        np.transpose(array, (-1, 0, 1)),
+    )
+    variable = array.transpose(axes)
+    for i in range(tuple_view.shape[0]):
+        for j in range(tuple_view.shape[1]):
+            for k in range(tuple_view.shape[2]):
+                by_tuple[i, j, k], by_numbers[i, j, k] = tuple_view[i, j, k], numbers[i, j, k]
+                by_function[i, j, k] = function[i, j, k]
+    for i in range(variable.shape[0]):
+        for j in range(variable.shape[1]):
+            for k in range(variable.shape[2]):
+                by_variable[i, j, k] = variable[i, j, k]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_axes_in_another_order(view):
+    host = VIEWS[view](np.arange(24).reshape(2, 3, 4))
+    found = [np.zeros(host.transpose(2, 0, 1).shape, int) for _ in range(3)]
+    turned = np.zeros(host.transpose(1, 2, 0).shape, int)
+    hip.jit(permute)[1, 1](host, (1, 2, 0), *found, turned)
+    for one in found:
+        np.testing.assert_array_equal(one, host.transpose(2, 0, 1))
+    np.testing.assert_array_equal(turned, host.transpose(1, 2, 0))
+
+
+@pytest.mark.parametrize("axes", [(0, 0, 1), (0, 1, 3), (-4, 1, 2)])
+def test_axes_that_are_no_order_of_those_of_the_array(axes):
+    found = [np.zeros((4, 2, 3), int) for _ in range(4)]
+    with pytest.raises(ValueError, match="axes don't match array"):
+        hip.jit(permute)[1, 1](np.zeros((2, 3, 4), int), axes, *found)
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+def test_known_axes_cost_nothing_on_amd_gpus(target):
+    def kernel(array, out):
+        i = hip.grid(1)
+        out[i] = array.transpose((2, 0, 1))[0, 0, i]
+
+    assembly, _ = hip.compile(kernel, "(int32[:, :, ::1], int32[::1])", target=target, output="asm")
+    assert "scratch_" not in assembly
+    assert "ScratchSize: 0" in assembly or "private_segment_fixed_size: 0" in assembly

@@ -65,6 +65,7 @@ def _load_features() -> None:
         sync,
         thread_index,
         timing,
+        transposition,
         ufuncs,
         vector,
         vector_arithmetic,

@@ -77,6 +77,22 @@ def test_the_first_signature_that_takes_the_operands():
         add(np.ones(2, complex), np.ones(2))
 
 
+@pytest.mark.parametrize("number", [2.5, 2, True])
+def test_pythons_numbers_go_with_the_arrays(number):
+    wide_first = hip.vectorize(["float64(float64, float64)", "int32(int32, int32)", "float32(float32, float32)"])(
+        lambda a, b: a + b
+    )
+    for array in (np.arange(3, dtype=np.float32), hip.to_device(np.arange(3, dtype=np.float32))):
+        for found in (wide_first(array, number), wide_first(number, array)):
+            assert found.dtype == np.float32
+            np.testing.assert_array_equal(found, np.arange(3) + number)
+    assert wide_first(np.arange(3.0), number).dtype == np.float64
+    assert wide_first(np.arange(3, dtype=np.float32), np.float64(2.5)).dtype == np.float64  # it has a size, as in NumPy
+    whole = wide_first(np.arange(3, dtype=np.int32), number)
+    assert whole.dtype == (np.float64 if number == 2.5 else np.int32)
+    assert wide_first(np.arange(3, dtype=np.int32), 2**40).dtype == np.float64
+
+
 class Foreign:
     """An array of another library."""
 

@@ -13,6 +13,7 @@ from numba.core import types
 from hip_runtime import DeviceArray, Stream, current_device, is_device_array
 from numba_hip._numba.typing import from_dtype, is_signature, normalize_signature
 from numba_hip.array_functions.elementwise import (
+    WEAK,
     Operand,
     broadcast,
     dtype_of,
@@ -124,11 +125,18 @@ class HipUFunc:
         kernel.forall(target.size, stream=on)(shape, *passed, target)
 
     def _choose(self, args: tuple[Any, ...]) -> tuple[tuple[types.Type, ...], types.Type]:
-        """The first signature that all *args* convert to without loss; without signatures, one for exactly these
-        types."""
+        """The first signature that all *args* convert to without loss, of those that have the types of the arrays if
+        there are any; without signatures, one for exactly these types."""
         exact = tuple(_type_of(value) for value in args)
         for kinds, result in self.signatures:
             if kinds == exact:
+                return kinds, result
+        weak = [type(value) in WEAK for value in args]  # as in NumPy, Python's numbers go with the arrays
+        for kinds, result in self.signatures if not all(weak) else ():
+            if all(
+                fits(value, dtype_of(kind)) if is_weak else kind == own
+                for value, kind, own, is_weak in zip(args, kinds, exact, weak, strict=True)
+            ):
                 return kinds, result
         if self._dynamic:
             return exact, self._compile(exact, None)

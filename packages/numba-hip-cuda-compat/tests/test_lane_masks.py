@@ -88,6 +88,21 @@ def test_amd_gpus_have_them_by_the_size_of_their_waves(cuda: ModuleType, target:
     assert "v_cmp" in assembly
 
 
+@pytest.mark.parametrize("simulated", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_floats_match_by_their_bits(cuda: ModuleType, simulated: bool, dtype: type) -> None:
+    def kernel(values, same, all_of_them):  # type: ignore[no-untyped-def]
+        t = cuda.threadIdx.x
+        same[t] = cuda.match_any_sync(0xFFFFFFFF, values[t])
+        all_of_them[t] = cuda.match_all_sync(0xFFFFFFFF, values[t % 2 * 2])[1]
+
+    same, all_of_them = np.zeros(4, np.int64), np.zeros(4, bool)
+    with config.simulator.scope(simulated):
+        cuda.jit(kernel)[1, 4](np.array([np.nan, 0.0, np.nan, -0.0], dtype), same, all_of_them)
+    assert same.tolist() == [0b0101, 0b0010, 0b0101, 0b1000]
+    assert all_of_them.all()
+
+
 def test_a_kernel_in_the_cache_is_that_of_its_waves(cuda: ModuleType, tmp_path: Any) -> None:
     found = []
     with config.cache_dir.scope(str(tmp_path)):

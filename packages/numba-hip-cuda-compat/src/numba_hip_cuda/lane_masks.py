@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba.core import types
 
 import numba_hip
@@ -40,6 +41,26 @@ def _narrowed(target: CompileTarget, kind: types.Type, of: Stub, *arguments: typ
     return narrow, lower_narrowed
 
 
+BITS = {types.float32: types.int32, types.float64: types.int64}
+"""Integers with the bits of floats."""
+
+
+def _by_bits(target: CompileTarget, of: Stub, mask: types.Type, value: types.Type) -> Any:
+    """A match operation: floats match if their bits do, also NaN, and 0.0 and -0.0 do not."""
+    integer = BITS.get(number_type(value))
+    defined = _narrowed(target, types.int32, of, mask, value if integer is None else integer)
+    if integer is None or defined is None:
+        return defined
+    result, lower = defined
+
+    def lower_bits(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        number = context.cast(builder, args[1], sig.args[1], number_type(value))
+        bits = builder.bitcast(number, context.get_value_type(integer))
+        return lower(context, builder, sig.replace(args=(mask, integer)), (args[0], bits))
+
+    return result, lower_bits
+
+
 @device_function("cuda.ballot_sync", by_target=True)
 def ballot_sync(target: CompileTarget, mask: types.Type, predicate: types.Type) -> Any:
     """``ballot_sync(mask, predicate)``: the active lanes in *mask* for which *predicate* is true, bits of an int32, or
@@ -51,14 +72,14 @@ def ballot_sync(target: CompileTarget, mask: types.Type, predicate: types.Type) 
 def match_any_sync(target: CompileTarget, mask: types.Type, value: types.Type) -> Any:
     """``match_any_sync(mask, value)``: the active lanes in *mask* that have the same *value*, bits of an int32, or of a
     uint64 where waves have 64 lanes."""
-    return _narrowed(target, types.int32, numba_hip.match_any_sync, mask, value)
+    return _by_bits(target, numba_hip.match_any_sync, mask, value)
 
 
 @device_function("cuda.match_all_sync", by_target=True)
 def match_all_sync(target: CompileTarget, mask: types.Type, value: types.Type) -> Any:
     """``match_all_sync(mask, value)``: the active lanes in *mask*, bits of an int32, and true where *value* is the same
     for all of them, else 0 and false. Where waves have 64 lanes, a uint64."""
-    return _narrowed(target, types.int32, numba_hip.match_all_sync, mask, value)
+    return _by_bits(target, numba_hip.match_all_sync, mask, value)
 
 
 @device_function("cuda.activemask", by_target=True)
@@ -92,8 +113,18 @@ def brev(x: types.Type) -> Any:
 # In the simulator.
 
 
+def _bits(value: Any) -> Any:
+    if isinstance(value, (float, np.float32)):
+        return np.asarray(value).view(f"i{np.asarray(value).itemsize}")[()]
+    return value
+
+
 def _simulate(name: str, signed: bool) -> None:
+    matches = name.startswith("match")
+
     def narrowed(thread: Any, *args: Any, **kws: Any) -> Any:
+        if matches:
+            args, kws = tuple(map(_bits, args)), {key: _bits(value) for key, value in kws.items()}
         found = INTERPRETED[name](thread, *args, **kws)
         if thread.block.grid.wave_size > WORD:
             return found

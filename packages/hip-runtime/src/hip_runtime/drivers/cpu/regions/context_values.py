@@ -3,8 +3,10 @@ thread."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import Enum
+
+from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.alignments import Alignments, splits_gangs
@@ -34,9 +36,11 @@ gangs these are computed once for all lanes, and what they address is contiguous
 
 
 class Rematerialization:
-    """Which values can be rematerialized from the arguments, constants and intrinsics that every region has."""
+    """Which values can be rematerialized from the arguments, constants and intrinsics that every region has, and from
+    values that are *kept* for the block."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Collection[Instruction] = ()) -> None:
+        self._kept = kept
         self._costs: dict[Instruction, int] = {}
 
     def cost(self, value: Value) -> int:
@@ -50,6 +54,8 @@ class Rematerialization:
         return known
 
     def _compute(self, value: Instruction) -> int:
+        if value in self._kept:
+            return 1
         if value.opcode == "alloca":
             return 0
         if value.opcode == "call":
@@ -64,6 +70,20 @@ class Rematerialization:
     def is_cheap(self, value: Instruction) -> bool:
         """Whether *value* is rematerialized instead of being saved."""
         return self.cost(value) <= _MAX_COST
+
+    def sources(self, value: Instruction) -> set[Instruction]:
+        """The kept values that *value* is rematerialized from."""
+        found: set[Instruction] = set()
+        waiting, seen = [value], {value}
+        while waiting:
+            part = waiting.pop()
+            if part in self._kept:
+                found.add(part)
+                continue
+            operands = {operand for operand in part.operands if isinstance(operand, Instruction)} - seen
+            waiting += operands
+            seen |= operands
+        return found
 
 
 class RowDivisions:
@@ -156,7 +176,33 @@ def plan_transfers(graph: RegionGraph, divisions: RowDivisions | None = None) ->
         else Transfer.CONTEXT_ARRAY if scheduled or value in varying
         else Transfer.CONTEXT_SCALAR
     )  # fmt: skip
-    return {value: decide(value) for region in graph.regions for value in region.live}
+    plan = {value: decide(value) for region in graph.regions for value in region.live}
+    if not scheduled:
+        _derive_from_uniform(graph, plan, varying)
+    return plan
+
+
+def _derive_from_uniform(graph: RegionGraph, plan: dict[Instruction, Transfer], varying: set[Instruction]) -> None:
+    """Rematerialize those of the values that are saved for each thread that are cheaply computed from such that are the
+    same for the whole block, as a comparison with the counter of a loop around a barrier is. These are saved once for
+    the block then, where they are not yet."""
+    uniform = {value for value in graph.homes if value not in varying and _is_number(value)}
+    rematerialization = Rematerialization(uniform)
+    for value, how in list(plan.items()):
+        if how is not Transfer.CONTEXT_ARRAY or not rematerialization.is_cheap(value):
+            continue
+        sources = rematerialization.sources(value)
+        plan[value] = Transfer.REMATERIALIZE
+        for source in sources:
+            plan.setdefault(source, Transfer.CONTEXT_SCALAR)
+        graph.crossing |= sources
+        for region in graph.regions:
+            if value in region.live:
+                region.live |= sources
+
+
+def _is_number(value: Instruction) -> bool:
+    return isinstance(value.type, ir.IntType | ir.FloatType | ir.DoubleType | ir.PointerType)
 
 
 def _used_varying(graph: RegionGraph) -> set[Instruction]:

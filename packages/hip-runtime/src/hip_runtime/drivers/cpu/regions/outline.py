@@ -74,6 +74,8 @@ class RegionOutliner:
         self._defined = {value for value, home in ctx.graph.homes.items() if home in inside}
         self._live_in: dict[Instruction, Value] = {}
         self._rematerialized: dict[Instruction, Value] = {}
+        self._derived: set[Instruction] = set()
+        """Those that are not the same in all regions, as they are derived from values that are saved for the block."""
         self._places: dict[Instruction, Value] = {}
         self._indices: dict[Instruction, Value] = {}
         """The values of calls for a thread index, in gangs that are formed by linear index."""
@@ -97,7 +99,7 @@ class RegionOutliner:
             for instruction in block.instructions
             if not instruction.is_terminator and instruction.opcode != "alloca" and instruction not in self._indices
         }
-        computed = self._live_in.keys() & self._rematerialized.keys()
+        computed = self._live_in.keys() & self._rematerialized.keys() - self._derived
         own = {value: copy for value, copy in copies.items() if value not in computed}
         self._names = SsaRepair(region, ctx.graph.homes, self._live_in, own, self._blocks)
         for block in region.blocks:
@@ -214,13 +216,24 @@ class RegionOutliner:
         if known is None:
             if value.opcode == "alloca":
                 return self._private(value)
+            if self._ctx.transfers.get(value) is Transfer.CONTEXT_SCALAR:
+                self._derived.add(value)
+                known = self._rematerialized[value] = self._load_uniform(value)
+                return known
             operands = [
                 self._rematerialize(operand) if isinstance(operand, Instruction) else operand
                 for operand in value.operands
             ]
+            if not self._derived.isdisjoint(value.operands):
+                self._derived.add(value)
             known = self._rematerialized[value] = replace(value, operands=operands)
             self._current.instructions.append(known)
         return known
+
+    def _load_uniform(self, value: Instruction) -> Value:
+        """*value*, which is saved once for the block."""
+        hoisted = self._hoisted.get(value)
+        return self._load(self._ctx.kept[value], value.name) if hoisted is None else self._argument(hoisted)
 
     def _private(self, alloca: Instruction) -> Value:
         """The memory of *alloca*: the thread's part of an array, or an alloca of the gang if it is not live across sync

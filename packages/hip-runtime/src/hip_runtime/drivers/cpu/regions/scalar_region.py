@@ -133,6 +133,8 @@ class ScalarRegion:
         if known is None:
             if value.opcode == "alloca":
                 return self._operand(value)
+            if self._ctx.transfers.get(value) is Transfer.CONTEXT_SCALAR:
+                return self.hoisted[value] if value in self.hoisted else self._ctx.kept[value].load(self._builder)
             operands = [
                 self._rematerialize(operand) if isinstance(operand, Instruction) else self._operand(operand)
                 for operand in value.operands

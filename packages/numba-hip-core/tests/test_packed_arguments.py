@@ -13,7 +13,7 @@ from numba.core.errors import TypingError
 import numba_hip as hip
 from hip_devicelib.codeobject import Parameter
 from hip_runtime import config
-from hip_runtime.errors import LaunchError
+from hip_runtime.errors import LaunchError, LaunchTypeError
 from numba_hip._numba.typing import type_code
 from numba_hip.arguments import argument_types, packing
 from numba_hip.arguments.transfer_hints import In, InOut, Out
@@ -313,7 +313,7 @@ def test_launch_configurations():
             LaunchConfig.of(given)
     for given in ((), (1,), {1: 2, 3: 4}, "12", (1,) * 6):
         with pytest.raises(
-            LaunchError,
+            LaunchTypeError,
             match=r"^a launch is configured as kernel\[grid, block, stream, dynamic_shared, cluster\], .* got ",
         ):
             LaunchConfig.of(given)

@@ -63,7 +63,7 @@ class LaunchError(HipRuntimeError, ValueError):
 
 
 class LaunchTypeError(LaunchError, TypeError):
-    """A grid or block that is not a whole number or a sequence of them."""
+    """A grid or block that is not a whole number or a sequence of them, or a configuration without one."""
 
 
 class OutOfDeviceMemoryError(HipRuntimeError, MemoryError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hip_runtime import Device, Stream
 from hip_runtime.driver import DEFAULT_STREAM
-from hip_runtime.errors import LaunchError
+from hip_runtime.errors import LaunchError, LaunchTypeError
 from hip_runtime.module import dim3
 from hip_runtime.stream import find_stream
 from numba_hip.arguments.binding import Bind
@@ -44,7 +44,7 @@ class LaunchConfig(NamedTuple):
             grid, block = given
             return cls(dim3("griddim", grid), dim3("blockdim", block))
         if not isinstance(given, (tuple, list)) or not 2 <= len(given) <= 5:
-            raise LaunchError(
+            raise LaunchTypeError(
                 "a launch is configured as kernel[grid, block, stream, dynamic_shared, cluster], the last three "
                 f"optional; got {given!r}"
             )

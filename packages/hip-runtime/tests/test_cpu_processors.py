@@ -40,11 +40,15 @@ def processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     with monkeypatch.context() as patch:
         patch.setattr(llvm, "get_host_cpu_name", lambda: request.param)
         patch.setattr(llvm, "get_host_cpu_features", lambda: features)
-        host_machine.target_machine.cache_clear()
-        host_machine.vector_bytes.cache_clear()
+        _forget()
         yield request.param
-    host_machine.target_machine.cache_clear()
-    host_machine.vector_bytes.cache_clear()
+    _forget()
+
+
+def _forget() -> None:
+    """Forget what was known of the processor."""
+    for known in (host_machine.target_machine, host_machine.vector_bytes, host_machine.spreads_masks):
+        known.cache_clear()
 
 
 def test_lanes_fit_registers(processor: str) -> None:

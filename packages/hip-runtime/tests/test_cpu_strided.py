@@ -1,12 +1,12 @@
 """Lanes that load and store every second, third or fourth element: contiguous vectors and shuffles, for elements of all
-sizes, and nothing beyond the last lane's element."""
+sizes, and nothing beyond the last lane's element. Under a mask, no element of another lane."""
 
 from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -16,6 +16,9 @@ from test_cpu_alignments import Accesses
 
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.ir import remarks
+from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
+
+UNDER_MASK = remarks.STRIDED if spreads_masks() else remarks.GATHERED
 
 TYPES = {"i8": np.int8, "i16": np.int16, "float": np.float32, "double": np.float64}
 PARAMETERS = [("out", "ptr"), ("apart", "ptr"), ("x", "ptr")]
@@ -39,20 +42,61 @@ entry:
 """
 
 
-@contextmanager
-def before_a_guard(nbytes: int) -> Iterator[int]:
+def masked_kernel(kind: str, step: int, align: int = 1) -> str:
+    """Does that, from x + *first* elements on, in threads whose flag is set."""
+    return f"""
+define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %apart, ptr noalias %x, ptr %flags, i64 %base) {{
+entry:
+{GLOBAL_X}
+  %f = getelementptr i8, ptr %flags, i64 %i
+  %flag = load i8, ptr %f
+  %on = icmp ne i8 %flag, 0
+  br i1 %on, label %do, label %end
+do:
+  %times = mul i64 %i, {step}
+  %at = add i64 %times, %base
+  %p = getelementptr {kind}, ptr %x, i64 %at
+  %v = load {kind}, ptr %p, align {align}
+  %q = getelementptr {kind}, ptr %out, i64 %i
+  store {kind} %v, ptr %q, align 1
+  %r = getelementptr {kind}, ptr %apart, i64 %at
+  store {kind} %v, ptr %r, align {align}
+  br label %end
+end:
+  ret void
+}}
+"""
+
+
+MASKED_PARAMETERS = [*PARAMETERS, ("flags", "ptr"), ("first", "i64")]
+
+
+def before_a_guard(nbytes: int) -> AbstractContextManager[int]:
     """The address of *nbytes* of memory behind which no page may be accessed."""
+    return _guarded(nbytes, behind=True)
+
+
+def behind_a_guard(nbytes: int) -> AbstractContextManager[int]:
+    """The address of *nbytes* of memory before which no page may be accessed."""
+    return _guarded(nbytes, behind=False)
+
+
+@contextmanager
+def _guarded(nbytes: int, behind: bool) -> Iterator[int]:
     page = mmap.PAGESIZE
     size = -(-nbytes // page) * page
-    memory = mmap.mmap(-1, size + page)
+    memory = mmap.mmap(-1, size + 2 * page)
     hold = ctypes.c_char.from_buffer(memory)
-    address = ctypes.addressof(hold)
+    begin = ctypes.addressof(hold) + page
+    guards = [begin - page, begin + size]
     mprotect = ctypes.CDLL(None, use_errno=True).mprotect
-    assert mprotect(ctypes.c_void_p(address + size), page, 0) == 0
+    for guard in guards:
+        assert mprotect(ctypes.c_void_p(guard), page, 0) == 0
     try:
-        yield address + size - nbytes
+        yield begin + size - nbytes if behind else begin
     finally:
-        assert mprotect(ctypes.c_void_p(address + size), page, 3) == 0
+        for guard in guards:
+            assert mprotect(ctypes.c_void_p(guard), page, 3) == 0
         del hold
         memory.close()
 
@@ -99,3 +143,131 @@ def test_bytes_are_not_inserted_one_by_one(device: Device, capfd: pytest.Capture
     text = capfd.readouterr().err
     assert text.count("vpinsrb") + text.count("vpextrb") < 4
     assert "vpermt2b" in text or "vpshufb" in text or "vpermi2b" in text or "vpermb" in text
+
+
+THREADS = 2, 88
+"""Blocks and threads of each: the last gang of a row has fewer than 16, 32 or 64."""
+
+MASKS = {
+    "random": lambda threads: np.random.default_rng(7).integers(0, 2, threads),
+    "from the 19th to the 150th": lambda threads: (np.arange(threads) >= 19) & (np.arange(threads) < 150),
+    "one": lambda threads: np.arange(threads) == 133,
+}
+
+
+@pytest.mark.sample(12)
+@pytest.mark.parametrize("guarded", [before_a_guard, behind_a_guard])
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("width", [1, 2, 4, 16, 32, 64])
+@pytest.mark.parametrize("step", [2, 3, 4])
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_nth_element_of_some_lanes(
+    device: Device, kind: str, step: int, width: int, mask: str, guarded: Callable[[int], AbstractContextManager[int]]
+) -> None:
+    """Memory reaches from the element of the first lane that accesses it to that of the last."""
+    dtype, count = np.dtype(TYPES[kind]), int(np.prod(THREADS))
+    on = MASKS[mask](count).astype(np.uint8)
+    threads = np.flatnonzero(on)
+    first, last = threads[0] * step, threads[-1] * step
+    values = np.random.default_rng(step).integers(0, 100, last - first + 1).astype(dtype)
+    told = Accesses()
+    out, flags = to_device(np.full(count, 111, dtype)), to_device(on)
+    with guarded(values.nbytes) as x, guarded(values.nbytes) as apart:
+        ctypes.memmove(x, values.ctypes.data, values.nbytes)
+        ctypes.memset(apart, 0x55, values.nbytes)
+        with config.cpu_form.scope("vectors"), config.cpu_width.scope(width), remarks.listening(told):
+            function = device.load(code(masked_kernel(kind, step), "k", MASKED_PARAMETERS)).function("k")
+            passed = pack(function.kernel, out.address, apart, x, flags.address, -int(first))
+            function.launch(*THREADS, passed)
+        found = np.frombuffer(ctypes.string_at(apart, values.nbytes), dtype)
+    expected = np.frombuffer(b"\x55" * values.nbytes, dtype).copy()
+    expected[threads * step - first] = values[threads * step - first]
+    np.testing.assert_array_equal(found, expected)
+    kept = np.full(count, 111, dtype)
+    kept[threads] = values[threads * step - first]
+    np.testing.assert_array_equal(out.copy_to_host(), kept)
+    assert told.forms == {remarks.CONTIGUOUS, UNDER_MASK}
+
+
+@pytest.mark.parametrize("step", [-3, -1, 5])
+def test_other_distances_under_a_mask_are_gathered(device: Device, step: int) -> None:
+    values = np.arange(64 * abs(step), dtype=np.int32)
+    on = np.random.default_rng(3).integers(0, 2, 64).astype(np.uint8)
+    x, out, apart, flags = map(to_device, (values, np.full(64, -1, np.int32), np.zeros_like(values), on))
+    first = len(values) - 1 if step < 0 else 0
+    told = Accesses()
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(32), remarks.listening(told):
+        function = device.load(code(masked_kernel("i32", step), "k", MASKED_PARAMETERS)).function("k")
+        addresses = out.address, apart.address, x.address, flags.address
+        function.launch(1, 64, pack(function.kernel, *addresses, first))
+    at = first + step * np.arange(64)
+    np.testing.assert_array_equal(out.copy_to_host(), np.where(on, values[at], -1))
+    expected = np.zeros_like(values)
+    expected[at[on != 0]] = values[at[on != 0]]
+    np.testing.assert_array_equal(apart.copy_to_host(), expected)
+    assert told.forms == {remarks.CONTIGUOUS, remarks.GATHERED}
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4])
+def test_the_first_lane_is_only_aligned_as_far_as_all_are(device: Device, step: int) -> None:
+    """One lane in four accesses memory, at multiples of 16 bytes; the others' elements are not aligned."""
+    count = 64
+    memory = to_device(np.arange(4 * count + 16, dtype=np.float32))
+    copied = to_device(np.zeros(4 * count + 16, np.float32))
+    out, flags = to_device(np.zeros(count, np.float32)), to_device((np.arange(count) % 4 == 1).astype(np.uint8))
+    first = -step % 4  # so that the second lane's element is aligned
+    assert memory.address % 16 == copied.address % 16 == 0
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(4):
+        function = device.load(code(masked_kernel("float", step, align=16), "k", MASKED_PARAMETERS)).function("k")
+        addresses = out.address, copied.address, memory.address, flags.address
+        function.launch(1, count, pack(function.kernel, *addresses, first))
+    threads = np.arange(count)
+    expected = np.where(threads % 4 == 1, threads * step + first, 0)
+    np.testing.assert_array_equal(out.copy_to_host(), expected)
+    found = copied.copy_to_host()
+    np.testing.assert_array_equal(found[threads * step + first], expected)
+    assert np.count_nonzero(found) == np.count_nonzero(expected)
+
+
+WRAPPING = f"""
+define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %x, ptr noalias %flags, i64 %from, i64 %length) {{
+entry:
+{GLOBAL_X}
+  %f = getelementptr i8, ptr %flags, i64 %i
+  %flag = load i8, ptr %f
+  %on = icmp ne i8 %flag, 0
+  br i1 %on, label %do, label %end
+do:
+  %times = mul i64 %i, 3
+  %at = add i64 %times, %from
+  %is.negative = icmp slt i64 %at, 0
+  %added = add i64 %at, %length
+  %index = select i1 %is.negative, i64 %added, i64 %at
+  %p = getelementptr float, ptr %x, i64 %index
+  %v = load float, ptr %p
+  %more = fadd float %v, 1.0
+  %r = getelementptr float, ptr %out, i64 %index
+  store float %more, ptr %r
+  br label %end
+end:
+  ret void
+}}
+"""
+
+
+@pytest.mark.parametrize("start", [-200, -96, -30, 0, 7])
+def test_indices_that_may_be_negative_under_a_mask(device: Device, start: int) -> None:
+    """As Python counts them, from the end."""
+    values = np.random.default_rng(5).random(400, np.float32)
+    on = np.random.default_rng(6).integers(0, 2, 100).astype(np.uint8)
+    x, out, flags = map(to_device, (values, np.zeros_like(values), on))
+    names = [("out", "ptr"), ("x", "ptr"), ("flags", "ptr"), ("from", "i64"), ("length", "i64")]
+    told = Accesses()
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(32), remarks.listening(told):
+        function = device.load(code(WRAPPING, "k", names)).function("k")
+        function.launch(1, 100, pack(function.kernel, out.address, x.address, flags.address, start, 400))
+    at = (3 * np.flatnonzero(on) + start) % 400
+    expected = np.zeros_like(values)
+    expected[at] = values[at] + 1
+    np.testing.assert_array_equal(out.copy_to_host(), expected)
+    assert told.forms == {remarks.CONTIGUOUS, UNDER_MASK}

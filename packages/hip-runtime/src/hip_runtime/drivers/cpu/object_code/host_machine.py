@@ -37,3 +37,11 @@ def vector_registers() -> int:
     """How many such registers there are."""
     few = llvm.get_default_triple().startswith(("x86", "i686")) and not llvm.get_host_cpu_features().get("avx512f")
     return 16 if few else 32
+
+
+@cache
+def spreads_masks() -> bool:
+    """Whether the current processor accesses elements of any size under a mask of bits, and has an instruction that
+    puts such bits apart."""
+    features = llvm.get_host_cpu_features()
+    return bool(features.get("avx512bw") and features.get("avx512vl") and features.get("bmi2"))

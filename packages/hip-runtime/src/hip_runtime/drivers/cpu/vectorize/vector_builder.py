@@ -209,29 +209,6 @@ class VectorBuilder:
         name = f"llvm.masked.scatter.{mangle(value.type)}.{mangle(places.type)}"
         self._call_aligned(name, VOID, [value, places, mask], align, 2)
 
-    def load_strided(self, kind: ir.Type, place: ir.Value, step: int, align: int) -> ir.Value:
-        """A load of every *step*-th element: contiguous vectors are loaded, and shuffled. The last of these ends with
-        the last lane's element, so no memory beyond is accessed, and no mask is needed."""
-        width, nbytes = self.width, size_in_memory(kind)
-        whole = self.undefined(self.type_of(kind))
-        for part in range(step):
-            begin = part * width if part < step - 1 else (step - 1) * (width - 1)
-            at = self.builder.gep(place, [I64(begin)], inbounds=True, source_etype=kind) if begin else place
-            offset = begin * nbytes
-            loaded = self.builder.load(at, typ=self.type_of(kind), align=min(align, offset & -offset or align))
-            taken = range(part * width, begin + width)
-            order = [width + lane * step - begin if lane * step in taken else lane for lane in range(width)]
-            whole = self.merge(whole, loaded, self.vector_of(I32, order))
-        return whole
-
-    def store_strided(self, value: ir.Value, place: ir.Value, step: int, align: int) -> None:
-        """The reverse of `load_strided`; the elements in between are not written."""
-        count = self.width * step
-        spread = self.vector_of(I32, [number // step for number in range(count)])
-        whole = self.shuffle(value, spread)
-        written = self.vector_of(I1, [number % step == 0 for number in range(count)])
-        self._store_masked(whole, place, written, align)
-
     def _load_masked(self, vector: ir.VectorType, place: ir.Value, mask: ir.Value, align: int) -> ir.Value:
         """A masked load of a vector. Pointers are loaded as integers: for a processor without masked loads, LLVM gives
         each of them the alignment of the vector (ScalarizeMaskedMemIntrin queries the element size in bits, which is 0

@@ -30,10 +30,12 @@ from hip_runtime.drivers.cpu.ir.model import (
 )
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, VOID
+from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.integer_division import write_quotient
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
 from hip_runtime.drivers.cpu.vectorize.speculative_bases import as_base
+from hip_runtime.drivers.cpu.vectorize.strided_accesses import load_strided, store_strided
 from hip_runtime.drivers.cpu.vectorize.uniform_atomics import write_uniform_atomic
 from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_condition
 from hip_runtime.drivers.cpu.vectorize.vector_builder import mangle, size_in_memory
@@ -203,7 +205,12 @@ class Widener(GangValues):
         nbytes = size_in_memory(kind)
         if not shape or not nbytes or shape % nbytes:
             return 0
-        return shape // nbytes if 1 <= shape // nbytes <= (MAX_STRIDE if self.mask is None else 1) else 0
+        most = MAX_STRIDE if self.mask is None or spreads_masks() else 1
+        return shape // nbytes if 1 <= shape // nbytes <= most else 0
+
+    def _align_of_base(self, align: int, stride: int) -> int:
+        """The alignment of the first lane's address, if those of active lanes, *stride* bytes apart, have *align*."""
+        return align if self.mask is None else min(align, stride & -stride)
 
     def _load(self, instruction: Instruction) -> ir.Value:
         (pointer,) = instruction.operands
@@ -213,11 +220,12 @@ class Widener(GangValues):
         if self._contiguous(instruction.type, pointer):
             self._form = remarks.CONTIGUOUS
             mask = None if is_private_address(pointer) else self.mask
+            align = self._align_of_base(align, size_in_memory(instruction.type))
             return self.lanes.load(instruction.type, self.scalar(pointer), mask, align)
         stride = self._element_stride(instruction.type, pointer)
         if stride:
             self._form, self._stride = remarks.STRIDED, stride
-            return self.lanes.load_strided(instruction.type, self.scalar(pointer), stride, align)
+            return self._load_strided(instruction.type, self.scalar(pointer), stride, align)
         pointers = self.vector(pointer)
         if not (stride := self._speculated_stride(instruction.type, pointer)):
             self._form = remarks.GATHERED
@@ -226,10 +234,7 @@ class Widener(GangValues):
         base, holds = self._speculated.base(pointer)
         with self.builder.if_else(holds) as (speculated, otherwise):
             with speculated:
-                if stride == 1:
-                    near = self.lanes.load(instruction.type, base, self.mask, align)
-                else:
-                    near = self.lanes.load_strided(instruction.type, base, stride, align)
+                near = self._load_strided(instruction.type, base, stride, align)
                 near_block = self.builder.block
             with otherwise:
                 far, far_block = self.lanes.gather(instruction.type, pointers, self.mask, align), self.builder.block
@@ -237,6 +242,13 @@ class Widener(GangValues):
         result.add_incoming(near, near_block)
         result.add_incoming(far, far_block)
         return result
+
+    def _load_strided(self, kind: ir.Type, base: ir.Value, stride: int, align: int) -> ir.Value:
+        """A load of elements that are *stride* of them apart, 1 if they are neighbours."""
+        align = self._align_of_base(align, stride * size_in_memory(kind))
+        if stride == 1:
+            return self.lanes.load(kind, base, self.mask, align)
+        return load_strided(self.lanes, kind, base, stride, self.mask, align)
 
     def _store(self, instruction: Instruction) -> None:
         value, pointer = instruction.operands
@@ -252,7 +264,7 @@ class Widener(GangValues):
             self._store_contiguous(self.vector(value), pointer, align)
         elif stride := self._element_stride(value.type, pointer):
             self._form, self._stride = remarks.STRIDED, stride
-            self.lanes.store_strided(self.vector(value), self.scalar(pointer), stride, align)
+            self._store_strided(self.vector(value), self.scalar(pointer), stride, align)
         else:
             self._store_scattered(self.vector(value), pointer, align)
 
@@ -260,6 +272,7 @@ class Widener(GangValues):
         """Store to neighbours. In a private array the elements of inactive lanes are written, too, but not changed:
         without a mask, LLVM can keep it in registers."""
         mask, place = self.mask, self.scalar(pointer)
+        align = self._align_of_base(align, size_in_memory(values.type.element))
         if mask is not None and is_private_address(pointer):
             values = self.lanes.blend(mask, values, self.lanes.load(values.type.element, place, None, align))
             mask = None
@@ -276,12 +289,17 @@ class Widener(GangValues):
         base, holds = self._speculated.base(pointer)
         with self.builder.if_else(holds) as (speculated, otherwise):
             with speculated:
-                if stride == 1:
-                    self.lanes.store(values, base, self.mask, align)
-                else:
-                    self.lanes.store_strided(values, base, stride, align)
+                self._store_strided(values, base, stride, align)
             with otherwise:
                 self.lanes.scatter(values, pointers, self.mask, align)
+
+    def _store_strided(self, values: ir.Value, base: ir.Value, stride: int, align: int) -> None:
+        """The reverse of `_load_strided`."""
+        align = self._align_of_base(align, stride * size_in_memory(values.type.element))
+        if stride == 1:
+            self.lanes.store(values, base, self.mask, align)
+        else:
+            store_strided(self.lanes, values, base, stride, self.mask, align)
 
     def _variant(self, function: Function) -> ir.Function | None:
         return self.variants.find(function, self.lanes.width)

@@ -1,0 +1,73 @@
+"""Loads and stores of every second, third or fourth element: contiguous vectors and shuffles.
+
+Under a mask, an element is accessed if it is that of an active lane: the bits of the mask are spread, one to each
+*step* elements, which an instruction of the processor does for up to 64 elements at once.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.llvmir import I1, I32, I64
+from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder, size_in_memory
+
+
+def load_strided(
+    lanes: VectorBuilder, kind: ir.Type, place: ir.Value, step: int, mask: ir.Value | None, align: int
+) -> ir.Value:  # fmt: skip
+    """A load of every *step*-th element from *place* on, undefined for lanes that are not in *mask*. The last of the
+    vectors that are loaded ends with the last lane's element: without a mask, no memory beyond that is accessed."""
+    width = lanes.width
+    whole = lanes.undefined(lanes.type_of(kind))
+    for part in range(step):
+        begin = part * width if part < step - 1 else (step - 1) * (width - 1)
+        at = _element(lanes, kind, place, begin, mask)
+        active = None if mask is None else _spread_mask(lanes, mask, step, begin)
+        loaded = lanes.load(kind, at, active, _align_at(align, begin * size_in_memory(kind)))
+        taken = range(part * width, begin + width)
+        order = [width + lane * step - begin if lane * step in taken else lane for lane in range(width)]
+        whole = lanes.merge(whole, loaded, lanes.vector_of(I32, order))
+    return whole
+
+
+def store_strided(
+    lanes: VectorBuilder, value: ir.Value, place: ir.Value, step: int, mask: ir.Value | None, align: int
+) -> None:  # fmt: skip
+    """The reverse of `load_strided`; the elements in between are not written."""
+    width, kind = lanes.width, value.type.element
+    count = width * step
+    if mask is None:
+        whole = lanes.shuffle(value, lanes.vector_of(I32, [number // step for number in range(count)]))
+        written = lanes.vector_of(I1, [number % step == 0 for number in range(count)])
+        lanes.store(whole, place, written, align)
+        return
+    for begin in range(0, count, width):
+        spread = lanes.shuffle(value, lanes.vector_of(I32, [number // step for number in range(begin, begin + width)]))
+        at = _element(lanes, kind, place, begin, mask)
+        active = _spread_mask(lanes, mask, step, begin)
+        lanes.store(spread, at, active, _align_at(align, begin * size_in_memory(kind)))
+
+
+def _element(lanes: VectorBuilder, kind: ir.Type, place: ir.Value, number: int, mask: ir.Value | None) -> ir.Value:
+    """The address of an element behind *place*, which is that of the first lane: under a mask perhaps nowhere."""
+    if not number:
+        return place
+    return lanes.builder.gep(place, [I64(number)], inbounds=mask is None, source_etype=kind)
+
+
+def _align_at(align: int, offset: int) -> int:
+    """The alignment at *offset* bytes from an address with that of *align*."""
+    return min(align, offset & -offset or align)
+
+
+def _spread_mask(lanes: VectorBuilder, mask: ir.Value, step: int, begin: int) -> ir.Value:
+    """Which of as many elements as there are lanes, from the one numbered *begin* on, are those of lanes in *mask*:
+    every *step*-th one is a lane's."""
+    builder, width = lanes.builder, lanes.width
+    lane = -(-begin // step)
+    places = sum(1 << number for number in range(lane * step - begin, width, step))
+    bits = builder.bitcast(mask, ir.IntType(width))
+    bits = bits if width == I64.width else builder.zext(bits, I64)
+    spread = lanes.call("llvm.x86.bmi.pdep.64", I64, [builder.lshr(bits, I64(lane)), I64(places)])
+    spread = spread if width == I64.width else builder.trunc(spread, ir.IntType(width))
+    return builder.bitcast(spread, mask.type)

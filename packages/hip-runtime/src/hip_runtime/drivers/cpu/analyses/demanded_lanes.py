@@ -1,4 +1,4 @@
-"""Which lanes of a wave can run a block, and which lanes of a value anything depends on.
+"""Which lanes of a value of a wave anything depends on.
 
 Sums over a wave by shuffles, ``total += shfl_down(total, step)`` with half as many lanes at each step, are only used by
 the first lane. What the other lanes compute from the second step on is thrown away, which neither LLVM nor a GPU
@@ -10,9 +10,9 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_devicelib import spmd
-from hip_runtime.drivers.cpu.analyses.conditions import split_condition
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.lane_constants import find_lane_constants
+from hip_runtime.drivers.cpu.analyses.running_lanes import RunningLanes
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
@@ -37,25 +37,15 @@ class DemandedLanes:
     def __init__(self, shapes: VectorShapes, width: int) -> None:
         self._shapes = shapes
         self._width = width
-        self._index = spmd.thread_idx("x") if shapes.lanes_consecutive else ""
-        self._all = (1 << width) - 1
-        self._running = self._find_running()
+        self.running = RunningLanes(shapes, width, are_waves=True)
+        """Which lanes can run a block."""
         self._demanded: dict[Instruction, int] = {}
         self._waiting: list[Instruction] = []
         self._find_demanded()
 
-    def running(self, block: Block) -> int:
-        """The lanes that can run *block*."""
-        return self._running.get(block, self._all)
-
-    def only_lane(self, block: Block) -> int | None:
-        """The lane that is the only one that can run *block*, if there is such."""
-        lanes = self.running(block)
-        return lanes.bit_length() - 1 if lanes and not lanes & (lanes - 1) else None
-
     def count(self, value: Instruction) -> int:
         """How many lanes of *value* have to be computed, from the first on: a power of two."""
-        last = self._demanded.get(value, self._all).bit_length()
+        last = self._demanded.get(value, self.running.all).bit_length()
         return min(1 << max(last - 1, 0).bit_length(), self._width)
 
     def sources(self, value: Instruction) -> list[int] | None:
@@ -67,40 +57,6 @@ class DemandedLanes:
         if numbers is None:
             return None
         return [number if number < self._width else lane for lane, number in enumerate(numbers)]
-
-    # lanes that run
-
-    def _find_running(self) -> dict[Block, int]:
-        """All lanes run the first block; another, those that some edge to it lets through."""
-        shapes = self._shapes
-        running = dict.fromkeys(shapes.order.blocks, 0)
-        running[shapes.order.blocks[0]] = self._all
-        changed = True
-        while changed:
-            changed = False
-            for block in shapes.order.blocks:
-                for target in shapes.successors(block):
-                    lanes = running[target] | running[block] & self._taking(block, target)
-                    changed |= lanes != running[target]
-                    running[target] = lanes
-        return running
-
-    def _taking(self, block: Block, target: Block) -> int:
-        """The lanes that can go from *block* to *target*."""
-        end = block.terminator
-        if end.opcode != "br" or len(end.targets) != 2 or end.targets[0] is end.targets[1]:
-            return self._all
-        return self._satisfying(end.operands[0], target is end.targets[0])
-
-    def _satisfying(self, condition: Value, expected: bool) -> int:
-        """The lanes in which *condition* can be *expected*."""
-        if parts := split_condition(condition, expected):
-            first, second = (self._satisfying(part, expected) for part in parts)
-            return first & second
-        numbers = find_lane_constants(condition, self._width, self._index)
-        if numbers is None:
-            return self._all
-        return sum(1 << lane for lane, number in enumerate(numbers) if bool(number & 1) is expected)
 
     # lanes that matter
 
@@ -116,27 +72,27 @@ class DemandedLanes:
         """Demand what *instruction* needs by itself."""
         if instruction.opcode == "store":
             value, pointer = instruction.operands
-            self._demand(value, self.running(block))
-            self._demand(pointer, self._all)
+            self._demand(value, self.running.of(block))
+            self._demand(pointer, self.running.all)
         elif instruction.opcode == "atomicrmw":
             pointer, value = instruction.operands
-            self._demand(value, self.running(block))
-            self._demand(pointer, self._all)
+            self._demand(value, self.running.of(block))
+            self._demand(pointer, self.running.all)
         elif instruction.opcode != "phi" and not is_lanewise(instruction) and self.sources(instruction) is None:
             for operand in instruction.operands:
-                self._demand(operand, self._all)
+                self._demand(operand, self.running.all)
 
     def _pass_on(self, user: Instruction, lanes: int) -> None:
         """Demand what the *lanes* of *user* are computed from."""
         if user.opcode == "phi":
             block = self._shapes.homes[user]
             for operand, before in zip(user.operands, user.targets, strict=True):
-                self._demand(operand, lanes & self.running(before) & self._taking(before, block))
+                self._demand(operand, lanes & self.running.of(before) & self.running.taking(before, block))
         elif user.opcode == "select":
             condition, taken, otherwise = user.operands
             self._demand(condition, lanes)
-            self._demand(taken, lanes & self._satisfying(condition, True))
-            self._demand(otherwise, lanes & self._satisfying(condition, False))
+            self._demand(taken, lanes & self.running.satisfying(condition, True))
+            self._demand(otherwise, lanes & self.running.satisfying(condition, False))
         elif is_lanewise(user):
             for operand in user.operands:
                 self._demand(operand, lanes)

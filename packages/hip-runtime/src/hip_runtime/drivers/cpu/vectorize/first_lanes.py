@@ -8,8 +8,9 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.demanded_lanes import DemandedLanes, is_lanewise
+from hip_runtime.drivers.cpu.analyses.running_lanes import RunningLanes
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, Shape
-from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I32
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 from hip_runtime.drivers.cpu.vectorize.widen import Widener
@@ -29,9 +30,10 @@ class FirstLanesWidener(Widener):
     def _demanded(self) -> DemandedLanes:
         return DemandedLanes(self.shapes, self.lanes.width)
 
-    def only_lane(self, block: Block) -> int | None:
-        """The lane that is the only one that can run *block*, if that is known."""
-        return self._demanded.only_lane(block)
+    @property
+    def running(self) -> RunningLanes:
+        """Which lanes of the wave can run a block."""
+        return self._demanded.running
 
     def vector(self, value: Value) -> ir.Value:
         """All lanes of a value, or the first ones, while the result has fewer."""
@@ -45,7 +47,12 @@ class FirstLanesWidener(Widener):
     def _write_result(self, instruction: Instruction, shape: Shape) -> ir.Value | None:
         lanes, count = self.lanes, self._demanded.count(instruction)
         sources = self._demanded.sources(instruction)
-        if shape is not VARYING or count == lanes.width or (sources is None and not is_lanewise(instruction)):
+        if (
+            shape is not VARYING
+            or count == lanes.width
+            or self.lane is not None
+            or (sources is None and not is_lanewise(instruction))
+        ):
             return super()._write_result(instruction, shape)
         if sources is not None:
             part: ir.Value | None = lanes.shuffle(

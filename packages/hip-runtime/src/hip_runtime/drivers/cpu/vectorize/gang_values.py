@@ -7,6 +7,7 @@ from typing import Protocol
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.analyses.running_lanes import RunningLanes
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
 from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
@@ -47,23 +48,35 @@ class GangValues:
         """Where the gang stops, if it does."""
         self.mask: ir.Value | None = None
         self.block: Block
+        self.lane: int | None = None
+        """The only lane that runs this block, which is masked, if that is known. Its memory accesses, and whatever else
+        may do harm in an inactive lane, are behind a branch, so that lane is active there."""
         self.values: dict[Instruction, ir.Value] = {}
         """Values that are available in this block: the base if the value is strided, all lanes if it varies."""
         self._spread: dict[Value, ir.Value] = {}
         self._divided: dict[tuple[Value, Value, bool], tuple[ir.Value, ir.Value]] = {}
         """Quotients and remainders of this block, by operands and whether these have a sign."""
         self._variables: dict[tuple[Instruction, bool], ir.Value] = {}
+        self._running: RunningLanes | None = None
         self._speculated = SpeculativeBases(shapes, lanes, self.place, self.scalar)
 
     def begin(self, block: Block, mask: ir.Value | None) -> None:
         """Start another block."""
-        self.block, self.mask = block, mask
+        self.block, self.mask, self.lane = block, mask, self.only_lane(block)
         self.values, self._spread, self._divided = {}, {}, {}
         self._speculated.begin(block)
 
+    @property
+    def running(self) -> RunningLanes:
+        """Which lanes of the gang can run a block."""
+        if self._running is None:
+            are_waves = self.shapes.lanes_consecutive and self.lanes.width == self.item.wave_size
+            self._running = RunningLanes(self.shapes, self.lanes.width, are_waves)
+        return self._running
+
     def only_lane(self, block: Block) -> int | None:
-        """The lane that is the only one that can run *block*, if that is known."""
-        return None
+        """The lane that is the only one that can run *block*, which is masked, if that is known."""
+        return self.running.only(block) if block in self.shapes.masked else None
 
     def runs(self, block: Block, mask: ir.Value) -> ir.Value:
         """Whether any lane runs *block*, whose mask is *mask*."""
@@ -94,6 +107,13 @@ class GangValues:
         if known is None:
             known = self.values[value] = self.builder.load(self.variable(value, False), typ=value.type)
         return known
+
+    def of_lane(self, value: Value, lane: int) -> ir.Value:
+        """*value* in one lane."""
+        shape = self.shapes.of(value, self.block)
+        if shape is VARYING:
+            return self.builder.extract_element(self.vector(value), I32(lane))
+        return self.lanes.step(self.scalar(value), shape * lane)
 
     def vector(self, value: Value) -> ir.Value:
         """All lanes of a value."""

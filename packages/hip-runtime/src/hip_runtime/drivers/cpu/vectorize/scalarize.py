@@ -38,6 +38,8 @@ class Scalarizer:
             self._first = code.item.layout.load(builder, code.arguments[0], "thread", code.item.axes[0])
         if code.mask is None:
             self._run_all()
+        elif code.lane is not None:
+            self._run_lane(I32(code.lane))
         else:
             bits = builder.bitcast(code.mask, ir.IntType(lanes.width))
             all_active = builder.icmp_unsigned("==", bits, bits.type((1 << lanes.width) - 1))

@@ -30,10 +30,10 @@ def write_uniform_atomic(code: GangValues, instruction: Instruction) -> ir.Value
     is_used = code.shapes.uses[instruction] > 0
     old_place = allocate(code.entry, instruction.type, "old") if is_used else None
     pointer = code.scalar(instruction.operands[0])
-    only = None if is_used or code.mask is None else code.only_lane(code.block)
+    only = None if is_used else code.lane
     values: ir.Value | None = None
     if only is not None:
-        combined = builder.extract_element(code.vector(instruction.operands[1]), I32(only))
+        combined = code.of_lane(instruction.operands[1], only)
     elif _is_uniform(code, instruction) and not is_used:
         combined = _combine_uniform(code, instruction)
     else:

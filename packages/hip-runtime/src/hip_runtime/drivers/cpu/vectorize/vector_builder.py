@@ -108,6 +108,14 @@ class VectorBuilder:
             )
         return self.builder.add(whole, self.step_vector(value.type, stride))
 
+    def step(self, value: ir.Value, distance: int) -> ir.Value:
+        """The address or the integer *value* plus *distance*."""
+        if not distance:
+            return value
+        if isinstance(value.type, ir.PointerType):
+            return self.builder.gep(value, [I64(distance)], source_etype=I8)
+        return self.builder.add(value, ir.Constant(value.type, distance & (1 << value.type.width) - 1))
+
     def element_addresses(self, base: ir.Value, kind: ir.Type, indices: ir.Value) -> ir.Value:
         """The addresses of elements of an array of *kind* at *base*."""
         result = ir.VectorType(PTR, self.width)
@@ -180,19 +188,11 @@ class VectorBuilder:
         name = f"llvm.masked.gather.{mangle(vector)}.{mangle(places.type)}"
         return self._call_aligned(name, vector, [places, mask, whole], align, 1)
 
-    def scatter(
-        self, value: ir.Value, places: ir.Value, mask: ir.Value | None, align: int, only: int | None = None
-    ) -> None:  # fmt: skip
-        """The reverse of `gather`; of lanes with the same address, the last one's value is stored. No lane is in *mask*
-        but *only*, if that is known."""
+    def scatter(self, value: ir.Value, places: ir.Value, mask: ir.Value | None, align: int) -> None:
+        """The reverse of `gather`; of lanes with the same address, the last one's value is stored."""
         if mask is None:
             for lane in map(I32, range(self.width)):
                 one, place = (self.builder.extract_element(whole, lane) for whole in (value, places))
-                self.builder.store(one, place, align=align)
-            return
-        if only is not None:
-            with self.builder.if_then(self.builder.extract_element(mask, I32(only))):
-                one, place = (self.builder.extract_element(whole, I32(only)) for whole in (value, places))
                 self.builder.store(one, place, align=align)
             return
         bits = self.builder.bitcast(mask, ir.IntType(self.width))

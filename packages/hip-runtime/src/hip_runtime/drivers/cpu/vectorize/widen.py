@@ -31,9 +31,9 @@ from hip_runtime.drivers.cpu.ir.model import (
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, VOID
 from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
-from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.integer_division import write_quotient
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
+from hip_runtime.drivers.cpu.vectorize.single_lane import SingleLane, is_computed_alone
 from hip_runtime.drivers.cpu.vectorize.speculative_bases import as_base
 from hip_runtime.drivers.cpu.vectorize.strided_accesses import load_strided, store_strided
 from hip_runtime.drivers.cpu.vectorize.uniform_atomics import write_uniform_atomic
@@ -52,7 +52,7 @@ _TWO_TYPES = (
 """Intrinsics with two types in their names."""
 
 
-class Widener(GangValues):
+class Widener(SingleLane):
     """Writes the instructions of a block for a gang."""
 
     is_partial = False
@@ -98,6 +98,8 @@ class Widener(GangValues):
         elif instruction.type != VOID and shape is not VARYING:
             plain = as_base(instruction) if shape or self._has_strided(instruction) else instruction
             result = write_instruction(self.builder, plain, [self.scalar(value) for value in instruction.operands])
+        elif self.lane is not None and is_computed_alone(instruction):
+            result = self.compute_alone(instruction, self.lane)
         elif opcode in _ELEMENTWISE:
             result = self._write_elementwise(instruction)
         elif opcode == "select":
@@ -212,11 +214,22 @@ class Widener(GangValues):
         """The alignment of the first lane's address, if those of active lanes, *stride* bytes apart, have *align*."""
         return align if self.mask is None else min(align, stride & -stride)
 
+    def _form_of_single(self, kind: ir.Type, pointer: Value) -> tuple[str, int]:
+        """What an access of one lane would be for all of them, and its stride in elements if it is in steps; for
+        remarks."""
+        stride = self._count_elements(kind, self.shapes.of(pointer, self.block))
+        if stride > 1:
+            return remarks.STRIDED, stride
+        return remarks.CONTIGUOUS if stride else remarks.GATHERED, 0
+
     def _load(self, instruction: Instruction) -> ir.Value:
         (pointer,) = instruction.operands
         if instruction.type == I1:
             return self._scalarize(instruction)
         align = instruction.align or 1
+        if (lane := self.accessing_lane(instruction.type, pointer)) is not None:
+            self._form, self._stride = self._form_of_single(instruction.type, pointer)
+            return self.load_alone(instruction, lane)
         if self._contiguous(instruction.type, pointer):
             self._form = remarks.CONTIGUOUS
             mask = None if is_private_address(pointer) else self.mask
@@ -259,6 +272,9 @@ class Widener(GangValues):
             write_instruction(self.builder, instruction, [self.scalar(value), self.scalar(pointer)])
         elif value.type == I1 or isinstance(value.type, ir.LiteralStructType | ir.ArrayType):
             self._scalarize(instruction)
+        elif (lane := self.accessing_lane(value.type, pointer)) is not None:
+            self._form, self._stride = self._form_of_single(value.type, pointer)
+            self.store_alone(instruction, lane)
         elif self._contiguous(value.type, pointer):
             self._form = remarks.CONTIGUOUS
             self._store_contiguous(self.vector(value), pointer, align)
@@ -283,7 +299,7 @@ class Widener(GangValues):
         pointers = self.vector(pointer)
         if not (stride := self._speculated_stride(values.type.element, pointer)):
             self._form = remarks.GATHERED
-            self.lanes.scatter(values, pointers, self.mask, align, self.only_lane(self.block))
+            self.lanes.scatter(values, pointers, self.mask, align)
             return
         self._form, self._stride = (remarks.SPECULATED, 0) if stride == 1 else (remarks.STRIDED, stride)
         base, holds = self._speculated.base(pointer)

@@ -45,3 +45,8 @@ def spreads_masks() -> bool:
     puts such bits apart."""
     features = llvm.get_host_cpu_features()
     return bool(features.get("avx512bw") and features.get("avx512vl") and features.get("bmi2"))
+
+
+def has_mask_registers() -> bool:
+    """Whether masks have registers of their own, a bit for each lane, as with AVX-512."""
+    return vector_bytes() == 64

@@ -32,6 +32,7 @@ from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, VOID
 from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
 from hip_runtime.drivers.cpu.vectorize.integer_division import write_quotient
+from hip_runtime.drivers.cpu.vectorize.linear_masks import is_linear, write_linear_mask
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
 from hip_runtime.drivers.cpu.vectorize.single_lane import SingleLane, is_computed_alone
 from hip_runtime.drivers.cpu.vectorize.speculative_bases import as_base
@@ -100,6 +101,8 @@ class Widener(SingleLane):
             result = write_instruction(self.builder, plain, [self.scalar(value) for value in instruction.operands])
         elif self.lane is not None and is_computed_alone(instruction):
             result = self.compute_alone(instruction, self.lane)
+        elif opcode == "icmp" and is_linear(self, instruction):
+            result = write_linear_mask(self, instruction)
         elif opcode in _ELEMENTWISE:
             result = self._write_elementwise(instruction)
         elif opcode == "select":

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
+from hip_runtime.drivers.cpu.strategies import vector
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
+from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph
 from hip_runtime.drivers.cpu.vectorize import gang_function
 
 ROW = f"""
@@ -105,6 +110,41 @@ end:
 """All but a few wait for what the first thread writes."""
 
 
+NEIGHBOURS = f"""
+define void @k(ptr noalias %item, ptr %out, ptr %x, i64 %n) {{
+entry:
+{GLOBAL_X}
+  PLACE
+  %first = getelementptr float, ptr %x, i64 %i
+  br label %loop
+loop:
+  %j = phi i64 [ 0, %entry ], [ %more, %loop ]
+  %sum = phi float [ 0.0, %entry ], [ %next, %loop ]
+  %p = getelementptr float, ptr %first, i64 %j
+  %v = load float, ptr %p
+  KEEP
+  %next = fadd float %sum, %v
+  %more = add nuw nsw i64 %j, 1
+  %again = icmp slt i64 %more, 3
+  br i1 %again, label %loop, label %done
+done:
+  TAKE
+  %total = fadd float %next, %kept
+  %q = getelementptr float, ptr %out, i64 %i
+  store float %total, ptr %q
+  ret void
+}}
+"""
+"""Each thread adds three neighbours, and what it takes from where it may have kept them."""
+
+IN_REGISTERS = {"PLACE": "", "KEEP": "", "TAKE": "%kept = fadd float %next, 0.0"}
+IN_AN_ARRAY = {
+    "PLACE": "%array = alloca [4 x float]\n  %own = and i64 %n, 3",
+    "KEEP": "%e = getelementptr float, ptr %array, i64 %j\n  store float %v, ptr %e",
+    "TAKE": "%chosen = getelementptr float, ptr %array, i64 %own\n  %kept = load float, ptr %chosen",
+}
+
+
 def form_of(device: Device, text: str, x: np.ndarray, n: int, block: int = 128) -> tuple[str, np.ndarray]:
     """The form that kernel ``k`` takes, and what 128 threads of it write."""
     out, given = to_device(np.zeros(128, np.float32)), to_device(x)
@@ -142,6 +182,32 @@ def test_more_lanes_run_loops_that_wait_for_results(
     x = np.random.default_rng(4).random(128, np.float32)
     form, _ = form_of(device, text, x, 2)
     assert f"; {times * default_lanes()} threads at a time" in form
+
+
+@pytest.mark.parametrize(("parts", "loops"), [(IN_REGISTERS, 0), (IN_AN_ARRAY, 1)], ids=["registers", "an array"])
+def test_loops_of_few_iterations_are_unrolled_for_lanes(
+    device: Device, monkeypatch: pytest.MonkeyPatch, parts: dict[str, str], loops: int
+) -> None:
+    """Without private arrays, in which LLVM would take long."""
+    seen: list[int] = []
+    read = vector.read_kernel
+
+    def read_and_look(*arguments: Any, **options: Any) -> KernelGraph:
+        graph = read(*arguments, **options)
+        order = order_blocks(graph.function.blocks[0], lambda block: block.successors)
+        seen.append(len({loop for inside in order.loops.values() for loop in inside}))
+        return graph
+
+    monkeypatch.setattr(vector, "read_kernel", read_and_look)
+    text = NEIGHBOURS
+    for name, words in parts.items():
+        text = text.replace(name, words)
+    x = np.random.default_rng(5).random(130, np.float32)
+    form, found = form_of(device, text, x, 1)
+    assert ": vectors (" in form
+    assert seen == ([1] if loops else [1, 0])
+    total = (x[:-2] + x[1:-1]) + x[2:]
+    np.testing.assert_array_equal(found, total + (x[1:-1] if loops else total))
 
 
 def test_chains_are_computed_by_lanes(device: Device) -> None:

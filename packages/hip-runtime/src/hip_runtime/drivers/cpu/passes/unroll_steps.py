@@ -47,6 +47,16 @@ def find_steps(function: Function) -> list[str]:
     return found
 
 
+def has_short_loop(function: Function) -> bool:
+    """Whether *function* has an innermost loop of few iterations, whose number is a constant."""
+    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    for loop in _innermost(order.loops.values()):
+        header = next(block for block in order.blocks if block in loop)
+        if count_iterations(loop, header, _MOST_ITERATIONS) is not None:
+            return True
+    return False
+
+
 def mark_unrolled(module: Any, function: str, blocks: Collection[str]) -> str:
     """The text of *module* with marks at the ends of *blocks* of *function*, by which LLVM unrolls their loops."""
     lines = str(module).split("\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hip_runtime import config
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
 from hip_runtime.drivers.cpu.analyses.scattered_updates import find_scattered_updates
+from hip_runtime.drivers.cpu.passes.unroll_steps import has_short_loop
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.strategies.form_choice import AUTO, MIN_LANES, VECTORS
 from hip_runtime.drivers.cpu.strategies.kernel_graph import read_kernel
@@ -20,6 +21,9 @@ from hip_runtime.errors import UnsupportedError
 def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     """A plan for a kernel whose threads do not wait for each other; if they turn out to spin, one with regions."""
     graph = read_kernel(request, tiles=True, any_length=True, guesses_strides=True)
+    # of loops over arrays of many threads LLVM's compile time would be several times that
+    if not request.private_bytes and has_short_loop(graph.function):
+        graph = read_kernel(request, unroll=True, tiles=True, any_length=True, guesses_strides=True)
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs, form=VECTORS)
     item, kernel = graph.item, request.kernel

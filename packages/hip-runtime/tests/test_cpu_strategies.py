@@ -39,6 +39,19 @@ done:
 """
 """Each thread sums a row of its own."""
 
+UPDATES = (
+    ROW.replace("  %next =", "  UPDATE\n  %next =")
+    .replace(
+        "br label %loop",
+        """%square = mul i64 %i, %i
+  %bin = and i64 %square, 15
+  %place = getelementptr float, ptr %out, i64 %bin
+  br label %loop""",
+    )
+    .replace("  %q = getelementptr float, ptr %out, i64 %i\n  store float %next, ptr %q\n", "")
+)
+"""Each thread adds the numbers of a row of its own to one of 16 totals."""
+
 COLUMN = ROW.replace("%first = getelementptr float, ptr %x, i64 %row", "%first = getelementptr float, ptr %x, i64 %i")
 COLUMN = COLUMN.replace("ptr %first, i64 %j", "ptr %first, i64 %below").replace(
     "  %p = getelementptr", "  %below = mul i64 %j, 128\n  %p = getelementptr"
@@ -167,6 +180,17 @@ def test_columns_are_summed_by_lanes(device: Device) -> None:
     form, found = form_of(device, COLUMN.replace("FLAGS", ""), x, 64)
     assert form == f"(128, 1, 1): vectors (no thread waits for another; {2 * default_lanes()} threads at a time)"
     np.testing.assert_allclose(found, x.sum(axis=0), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("update", "form"), [
+    ("%old = atomicrmw fadd ptr %place, float %v monotonic", "vectors"),
+    ("%old = atomicrmw volatile fadd ptr %place, float %v monotonic", "loop"),
+], ids=["in a table", "in memory"])  # fmt: skip
+def test_updates_that_lanes_combine_in_a_table_outweigh_rows(device: Device, update: str, form: str) -> None:
+    x = np.random.default_rng(6).integers(0, 9, (128, 64)).astype(np.float32)
+    taken, found = form_of(device, UPDATES.replace("FLAGS", "").replace("UPDATE", update), x, 64)
+    assert f": {form} (" in taken
+    np.testing.assert_array_equal(found[:16], np.bincount(np.arange(128) ** 2 % 16, x.sum(axis=1), 16))
 
 
 @pytest.mark.parametrize(("aside", "times"), [(0, 2), (20, 1)], ids=["a chain", "a chain and more"])

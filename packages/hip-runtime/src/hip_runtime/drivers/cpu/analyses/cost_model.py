@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from llvmlite import ir
 
 from hip_devicelib import spmd
+from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
 from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
@@ -41,6 +42,10 @@ _DIVISION, _FLOAT_DIVISION = 2.0, 0.6
 
 _OPAQUE, _SCALARIZED = 5.0, 5.5
 """What is scalarized: for a thread that runs alone, and for a lane."""
+
+_LOCKED, _REPLACED, _TABLED = 18.0, 30.0, 3.0
+"""An atomic operation on memory of all blocks: a locked instruction; a loop that replaces what it has read, as for
+floats; and one in a worker's table, which only lanes have."""
 
 _LOOP_MISPREDICTION, _BRANCH_MISPREDICTION = 10.0, 4.0
 """A mispredicted branch of a thread that runs alone: at a loop's exit, and elsewhere in a loop."""
@@ -149,11 +154,20 @@ class _Estimate:
             return _SCALAR * count, _LANE * count
         if is_uniform_load(value, block, self._shapes):
             return _SCALAR, _SCALAR / self._width
-        if is_combinable(value, block, self._shapes):
-            return _OPAQUE, _COMBINED * _LANE + _OPAQUE / self._width
+        if value.opcode == "atomicrmw":
+            return self._update(value, block)
         if needs_active_lane(value):
             return _OPAQUE, _SCALARIZED
         return _SCALAR, _LANE
+
+    def _update(self, value: Instruction, block: Block) -> tuple[float, float]:
+        address = value.operands[0]
+        alone = _OPAQUE if is_in_block_memory(address) else _LOCKED if _is_locked(value) else _REPLACED
+        if is_combinable(value, block, self._shapes):
+            return alone, _COMBINED * _LANE + alone / self._width
+        if value.is_tabled and self._shapes.of(address, block) is VARYING:
+            return alone, _TABLED
+        return alone, alone + _SCALARIZED - _OPAQUE
 
     def _access(self, value: Instruction, block: Block) -> tuple[float, float]:
         accessed = value.type if value.opcode == "load" else value.operands[0].type
@@ -173,6 +187,13 @@ class _Estimate:
             return scalar, _GATHER_ROWS
         return scalar, _GATHER if value.opcode == "load" else _SCATTER
 
+
+def _is_locked(update: Instruction) -> bool:
+    """Whether processors have an instruction that does *update* and locks its cache line."""
+    return update.operation in _WITH_LOCK and isinstance(update.type, ir.IntType)
+
+
+_WITH_LOCK = ("add", "sub", "and", "or", "xor", "xchg")
 
 MAX_STRIDE = 4
 """The largest stride, in elements, at which lanes load whole vectors and shuffle out what lies between."""

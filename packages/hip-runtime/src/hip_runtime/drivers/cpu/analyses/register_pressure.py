@@ -21,13 +21,13 @@ _MOST_INSTRUCTIONS = 100
 
 
 def has_registers_left(shapes: VectorShapes, size_of: SizeOf, width: int) -> bool:
-    """Whether the function with *shapes* is short, its values fit the registers for twice *width* lanes, and no access
-    to memory takes longer for more lanes."""
+    """Whether the function with *shapes* is short, its values fit the registers for twice *width* lanes and leave one
+    for what is the same in all lanes, and no access to memory takes longer for more lanes."""
     if len(shapes.homes) > _MOST_INSTRUCTIONS or any(map(_is_of_block, shapes.homes)):
         return False
     if any(_takes_lanes_apart(value, block, shapes, size_of) for value, block in shapes.homes.items()):
         return False
-    return 2 * width * most_live_bytes(shapes, size_of) <= vector_registers() * vector_bytes()
+    return 2 * width * most_live_bytes(shapes, size_of) < vector_registers() * vector_bytes()
 
 
 def _is_of_block(value: Instruction) -> bool:

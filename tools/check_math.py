@@ -102,7 +102,8 @@ def speed(entry: MathFunction) -> None:
     vectorised = getattr(np, NUMPY_NAMES.get(entry.name, entry.name), None)
     if vectorised is not None:
         numpy = nanoseconds(lambda: vectorised(*inputs, out=output))
-    print(f"{entry.name:6} f{entry.bits}  ours {ours:6.2f}  numpy {numpy:6.2f}  libm {called:6.2f}", flush=True)
+    name = entry.name + entry.suffix
+    print(f"{name:10} f{entry.bits}  ours {ours:6.2f}  numpy {numpy:6.2f}  libm {called:6.2f}", flush=True)
 
 
 def main() -> int:

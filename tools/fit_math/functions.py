@@ -79,19 +79,34 @@ def _erfc_scaled(t: mpf) -> mpf:
     return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
 
 
+def _exp_tail(r: mpf) -> mpf:
+    """P of e**r = 1 + r + r*r*P(r)."""
+    return (mp.expm1(r) - r) / r**2
+
+
 def _quarter(z: mpf) -> mpf:
     return (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2
+
+
+def _erf_near(z: mpf) -> mpf:
+    """P of erf(x) = x + x * P(z), z = x * x."""
+    return mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1
+
+
+def _erf_near_weight(z: mpf) -> mpf:
+    return mp.sqrt(z) / mp.erf(mp.sqrt(z))
 
 
 _LN2_HALF = LN2 / 2 * mpf("1.01")
 _OCTANT = (mp.pi / 4 * mpf("1.01")) ** 2
 _LOG_Z = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * mpf("1.001")
+_QUARTER_TURN = (mp.pi / 2 * mpf("1.001")) ** 2
 
 FITS: tuple[Fit, ...] = (
     # e**r = 1 + r + r*r*P(r); the weight is that of expm1, which needs more
     Fit(
         "exp",
-        lambda r: (mp.expm1(r) - r) / r**2,
+        _exp_tail,
         lambda r: r**2 / abs(mp.expm1(r)),
         -_LN2_HALF,
         _LN2_HALF,
@@ -151,8 +166,8 @@ FITS: tuple[Fit, ...] = (
     # erf(x) = x + x * P(z)
     Fit(
         "erf",
-        lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1,
-        lambda z: mp.sqrt(z) / mp.erf(mp.sqrt(z)),
+        _erf_near,
+        _erf_near_weight,
         mpf(0),
         mpf("0.7225"),
         {32: 7, 64: 13},
@@ -167,4 +182,31 @@ FITS: tuple[Fit, ...] = (
         {32: 12},
     ),
     Fit("erfc", _erfc_scaled, lambda t: 1 / _erfc_scaled(t), mpf(-1), mpf("0.75"), {64: 24}),
+    # shorter ones, for functions within 4 units in the last place
+    Fit("sin_ulp4", _odd_tail(mp.sin), _odd_weight(mp.sin), mpf(0), _QUARTER_TURN, {64: 8}),
+    Fit("cos_ulp4", _quarter, lambda z: z**2 / mp.cos(mp.sqrt(z)), mpf(0), _OCTANT, {64: 5}),
+    Fit("exp_ulp4", _exp_tail, lambda r: r**2 / mp.exp(r), -_LN2_HALF, _LN2_HALF, {64: 9}),
+    Fit("expm1_ulp4", _exp_tail, lambda r: r**2 / abs(mp.expm1(r)), -_LN2_HALF, _LN2_HALF, {64: 10}),
+    Fit(
+        "exp2_ulp4",
+        lambda r: mp.expm1(r * LN2) / r,
+        lambda r: abs(r) / 2**r,
+        -HALF * mpf("1.01"),
+        HALF * mpf("1.01"),
+        {64: 10},
+    ),
+    Fit("pow_log2_ulp4", _power_tail, lambda z: z**2 * LN2 / 2, mpf(0), _LOG_Z, {64: 7}),
+    Fit("asin_ulp4", _odd_tail(mp.asin), _odd_weight(mp.asin), mpf(0), mpf("0.2501"), {64: 11}),
+    Fit("atan_ulp4", _odd_tail(mp.atan), _odd_weight(mp.atan), mpf(0), mpf(1), {64: 18}),
+    Fit("erf_ulp4", _erf_near, _erf_near_weight, mpf(0), mpf("0.7225"), {64: 11}),
+    Fit("erfc_ulp4", _erfc_scaled, lambda t: 1 / _erfc_scaled(t), mpf(-1), mpf("0.75"), {64: 22}),
+    # erfc where it is subtracted from 1: x from 0.85 to 6
+    Fit(
+        "erf_far_ulp4",
+        _erfc_scaled,
+        lambda t: mp.erfc(_erfc_abscissa(t)) / _erfc_scaled(t),
+        mpf("-0.65"),
+        mpf("0.2"),
+        {64: 12},
+    ),
 )

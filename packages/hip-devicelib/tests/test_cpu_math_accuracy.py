@@ -46,7 +46,7 @@ def test_float32(symbol: str) -> None:
         assert_within(entry, name, inputs, got, high, np.zeros_like(high))
 
 
-@pytest.mark.parametrize("symbol", [s for s in FUNCTIONS if s.endswith("f64")])
+@pytest.mark.parametrize("symbol", [s for s in FUNCTIONS if "f64" in s])
 def test_float64(symbol: str) -> None:
     entry = FUNCTIONS[symbol]
     inputs = arguments_of(entry, 2_000)

@@ -155,6 +155,43 @@ def test_what_changed_is_compiled_anew(workplace, file, old, new, value):
     assert workplace.run()[0] == 112
 
 
+BOTH = """
+import math
+import sys
+import numpy as np
+import numba_hip as hip
+
+def measure(values, out):
+    i = hip.grid(1)
+    if i < values.size:
+        out[i] = math.sin(values[i])
+
+values = np.random.default_rng(3).uniform(-30, 30, 4096)
+for fastmath in ("ulp4", True, False)[:: int(sys.argv[1])]:
+    kernel = hip.jit(cache=True, fastmath=fastmath)(measure)
+    out = np.zeros_like(values)
+    kernel[64, 64](values, out)
+    print(fastmath, sum(kernel.stats.cache_hits.values()), out.tobytes().hex())
+"""
+
+
+def test_functions_within_4_units_have_entries_of_their_own(workplace):
+    found = []
+    workplace.write("both.py", BOTH)
+    for step in ("1", "-1"):
+        run = subprocess.run(
+            [sys.executable, "-B", "both.py", step], cwd=workplace.folder, env=workplace.environment(),
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        lines = (line.split() for line in run.stdout.splitlines())
+        found.append({name: (int(hits), numbers) for name, hits, numbers in lines})
+    first, second = found
+    assert [first[name][0] for name in first] == [0, 0, 0]
+    assert [second[name][0] for name in second] == [1, 1, 1]
+    assert all(first[name][1] == second[name][1] for name in first)
+    assert first["True"][1] == first["False"][1] != first["ulp4"][1]
+
+
 @pytest.mark.long
 def test_an_overload_that_changed_is_noticed(workplace):
     workplace.write("helper.py", HELPER + "import overloads\nfrom overloads import shift\n")

@@ -303,6 +303,8 @@ def test_options_and_signatures_of_device_functions():
     made = [
         hip.jit(device=True)(build(source)),
         hip.jit(device=True, fastmath=True)(build(source)),
+        hip.jit(device=True, fastmath="ulp4")(build(source)),
+        hip.jit(device=True, fastmath={"ulp4"})(build(source)),
         hip.jit(device=True, inline=True)(build(source)),
         hip.jit("int32(int32)", device=True)(build(source)),
         hip.jit("int64(int64)", device=True)(build(source)),
@@ -339,6 +341,7 @@ def test_options_that_make_the_same_code():
         assert made(races=False) == made(races=True)
     assert made(inline=cost_model(1)) == made(inline=cost_model(1)) != made(inline=cost_model(2))
     assert made(link=(b"; one",)) == made(link=(LinkedCode(b"; one", "named"),)) != made(link=(b"; two",))
+    assert len({made(fastmath=value) for value in (False, True, "ulp4", frozenset({"fast"}))}) == 4
     assert made(fastmath={0, 8}) == made(fastmath={8, 0}), "sets of these begin with what was there first"
 
 

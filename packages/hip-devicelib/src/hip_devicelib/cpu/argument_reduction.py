@@ -58,16 +58,16 @@ def _reduce_double(code: Code, magnitude: Real) -> tuple[Word, Pair]:
     high, low = add_ordered(total.high, fma(n, -third, total.low - product.low))
 
     def far() -> tuple[Real | Word, ...]:
-        quadrant, rest = _reduce_far(code, magnitude)
-        infinite = magnitude.equals(float("inf"))
-        return quadrant, select(infinite, code.real(float("nan")), rest.high), rest.low
+        quadrant, rest = reduce_far(code, magnitude)
+        return quadrant, rest.high, rest.low
 
     quadrant, high, low = code.rarely(magnitude > USUAL_LIMIT, far, (bits, high, low))
     return quadrant, Pair(high, low)
 
 
-def _reduce_far(code: Code, magnitude: Real) -> tuple[Word, Pair]:
-    """The product with four words of 2/pi, with multiples of 4 removed from each part."""
+def reduce_far(code: Code, magnitude: Real) -> tuple[Word, Pair]:
+    """`reduce` for float64 above `USUAL_LIMIT`: the product with four words of 2/pi, with multiples of 4 removed from
+    each part."""
     word = magnitude.word()
     one = code.format.bias << code.format.fraction
     row = ((word - one) >> 57) & 31  # the exponent divided by 32, masked so that any load is inside the table
@@ -80,10 +80,11 @@ def _reduce_far(code: Code, magnitude: Real) -> tuple[Word, Pair]:
     again = sum_.high.rint()
     small = add(second.low, third.high)
     total = add(sum_.high - again, small.high)
-    rest = (small.low + total.low + sum_.low) + fma(scaled, words[3], third.low)
-    turn = add_ordered(total.high, rest)
+    low = (small.low + total.low + sum_.low) + fma(scaled, words[3], third.low)
+    turn = add_ordered(total.high, low)
     quadrant = (_modulo_4(other) + whole + again + code.format.round_magic).word()
-    return quadrant, _quarter_turns(code, turn)
+    rest = _quarter_turns(code, turn)
+    return quadrant, Pair(select(magnitude.equals(float("inf")), code.real(float("nan")), rest.high), rest.low)
 
 
 def _modulo_4(x: Real) -> Real:

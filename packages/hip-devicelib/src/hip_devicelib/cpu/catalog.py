@@ -1,6 +1,8 @@
 """The functions of the CPU device's math, with error bounds.
 
 A bound is in units in the last place of the result, compared with the exact value, over all arguments. Tests check it.
+Some functions of float64 have a variant within 4 units (`hip_devicelib.cpu.ulp4`), with a symbol that ends in
+``_ulp4``.
 """
 
 from __future__ import annotations
@@ -11,9 +13,12 @@ from types import MappingProxyType
 from typing import Any
 
 from hip_devicelib.cpu import circular, error_functions, exponentials, hyperbolic, inverse_circular, logarithms, powers
+from hip_devicelib.cpu import ulp4 as within_4
 from hip_devicelib.cpu.expressions import FORMATS
 
 PREFIX = "__hip_cpu_"
+ULP4 = "_ulp4"
+"""What the symbols of the variants within 4 units end with."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +37,12 @@ class MathFunction:
     """The largest error in units in the last place."""
     formula: Callable[..., Any]
     """Builds the body from a `Code` and its `Real` arguments."""
+    suffix: str = ""
+    """Of the symbol; not empty for a variant."""
 
     @property
     def symbol(self) -> str:
-        return f"{PREFIX}{self.name}_f{self.bits}"
+        return f"{PREFIX}{self.name}_f{self.bits}{self.suffix}"
 
 
 _FORMULAS: tuple[tuple[Callable[..., Any], int, float, float], ...] = (
@@ -69,6 +76,26 @@ _FORMULAS: tuple[tuple[Callable[..., Any], int, float, float], ...] = (
     (error_functions.erfc, 1, 4.0, 4.0),
 )
 
+_VARIANTS: tuple[tuple[Callable[..., Any], int, float], ...] = (
+    # formula, arguments, error for float64
+    (within_4.sin, 1, 4.0),
+    (within_4.cos, 1, 4.0),
+    (within_4.tan, 1, 4.0),
+    (within_4.asin, 1, 4.0),
+    (within_4.acos, 1, 4.0),
+    (within_4.atan, 1, 4.0),
+    (within_4.atan2, 2, 4.0),
+    (within_4.tanh, 1, 4.0),
+    (within_4.exp, 1, 4.0),
+    (within_4.exp2, 1, 4.0),
+    (within_4.log, 1, 4.0),
+    (within_4.log2, 1, 4.0),
+    (within_4.log10, 1, 4.0),
+    (within_4.pow, 2, 4.0),
+    (within_4.erf, 1, 4.0),
+    (within_4.erfc, 1, 4.0),
+)
+
 
 def _functions() -> Mapping[str, MathFunction]:
     found = {}
@@ -81,6 +108,9 @@ def _functions() -> Mapping[str, MathFunction]:
         sine = found[f"{PREFIX}sin_f{bits}"]
         both = MathFunction("sincos", bits, (kind, "ptr", "ptr"), "void", sine.ulp, circular.sincos)
         found[both.symbol] = both
+    for formula, arguments, error in _VARIANTS:
+        entry = MathFunction(formula.__name__, 64, ("double",) * arguments, "double", error, formula, ULP4)
+        found[entry.symbol] = entry
     return MappingProxyType(found)
 
 

@@ -29,11 +29,11 @@ def _both(code: Code, x: Real) -> tuple[Word, Real, Real]:
     return quadrant, _sine(code, r, square), _cosine(code, r, square)
 
 
-def _flipped(value: Real, sign: Word) -> Real:
+def flipped(value: Real, sign: Word) -> Real:
     return (value.word() ^ sign).real()
 
 
-def _sign_of(x: Real) -> Word:
+def sign_of(x: Real) -> Word:
     return x.word() & (1 << (x.code.format.bits - 1))
 
 
@@ -43,11 +43,11 @@ def _second_bit(code: Code, quadrant: Word) -> Word:
 
 
 def _sin_from(code: Code, x: Real, quadrant: Word, sine: Real, cosine: Real) -> Real:
-    return _flipped(select(quadrant.odd(), cosine, sine), _second_bit(code, quadrant) ^ _sign_of(x))
+    return flipped(select(quadrant.odd(), cosine, sine), _second_bit(code, quadrant) ^ sign_of(x))
 
 
 def _cos_from(code: Code, quadrant: Word, sine: Real, cosine: Real) -> Real:
-    return _flipped(select(quadrant.odd(), sine, cosine), _second_bit(code, quadrant + 1))
+    return flipped(select(quadrant.odd(), sine, cosine), _second_bit(code, quadrant + 1))
 
 
 def sin(code: Code, x: Real) -> Real:
@@ -67,4 +67,4 @@ def tan(code: Code, x: Real) -> Real:
     quadrant, sine, cosine = _both(code, x)
     odd = quadrant.odd()
     quotient = select(odd, cosine, sine) / select(odd, sine, cosine)
-    return _flipped(quotient, ((quadrant & 1) << (code.format.bits - 1)) ^ _sign_of(x))
+    return flipped(quotient, ((quadrant & 1) << (code.format.bits - 1)) ^ sign_of(x))

@@ -13,7 +13,7 @@ from hip_devicelib.cpu.expressions import Code, Real, Word, fma, select
 from hip_devicelib.cpu.pairs import Pair, add, add_ordered
 
 
-def _pattern(code: Code, value: float) -> int:
+def pattern(code: Code, value: float) -> int:
     """The bits of a positive constant, its significand cut to the format."""
     significand, exponent = math.frexp(value)
     form = code.format
@@ -31,14 +31,14 @@ def exponent_of(code: Code, field: Word) -> Real:
     """A biased exponent as a number, without a conversion: an integer in the low bits of 2**fraction."""
     form = code.format
     magic = 2.0**form.fraction
-    return (field | _pattern(code, magic)).real() - (magic + form.bias)
+    return (field | pattern(code, magic)).real() - (magic + form.bias)
 
 
 def split(code: Code, x: Real) -> tuple[Real, Real, Word]:
     """e, m and the bits of 2**e, for a normal positive x = 2**e m with sqrt(1/2) <= m < sqrt(2)."""
     form = code.format
     one = form.bias << form.fraction
-    moved = x.word() + (one - _pattern(code, math.sqrt(0.5)))
+    moved = x.word() + (one - pattern(code, math.sqrt(0.5)))
     field = moved >> form.fraction
     step = field << form.fraction
     return exponent_of(code, field), (x.word() - (step - one)).real(), step

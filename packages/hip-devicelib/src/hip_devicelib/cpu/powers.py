@@ -63,8 +63,8 @@ def _extended(x: Real, logarithm: Real) -> Real:
     return select(x.equals(0.0), logarithm.code.real(-INF), select(x.equals(INF), logarithm.code.real(INF), logarithm))
 
 
-def _magnitude_double(code: Code, x: Real, y: Real) -> Real:
-    logarithm = _log2_pair(code, x)
+def power_of_logarithm(code: Code, x: Real, y: Real, logarithm: Pair) -> Real:
+    """2**(y * logarithm) for float64, where *logarithm* is log2 of x > 0; its limits for 0 and infinity."""
     high = _extended(x, logarithm.high)
     product = y * high
     low, top = limits(code)
@@ -79,7 +79,14 @@ def _magnitude_double(code: Code, x: Real, y: Real) -> Real:
 
 def pow(code: Code, x: Real, y: Real) -> Real:
     magnitude = abs(x)
-    value = (_magnitude_single if code.single else _magnitude_double)(code, magnitude, y)
+    if code.single:
+        return finish_power(code, x, y, _magnitude_single(code, magnitude, y))
+    return finish_power(code, x, y, power_of_logarithm(code, magnitude, y, _log2_pair(code, magnitude)))
+
+
+def finish_power(code: Code, x: Real, y: Real, value: Real) -> Real:
+    """x**y, where *value* is \\|x\\|**y unless that is special."""
+    magnitude = abs(x)
     value = select(magnitude.equals(1.0), code.real(1.0), value)
     integral = y.rint().equals(y)
     half = y * 0.5

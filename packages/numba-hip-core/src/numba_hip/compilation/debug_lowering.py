@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from numba_hip._numba.compiler import Flags, Option, SourceLower
+from numba_hip._numba.fastmath import MathOptions
 
 
 class HipFlags(Flags):
     """Numba's flags, and what its lowering need not know."""
 
+    fastmath = Option(type=MathOptions, default=MathOptions(False), doc="LLVM's fast-math flags, and which functions.")
     optimised = Option(type=bool, default=True, doc="Whether LLVM optimises.")
 
 

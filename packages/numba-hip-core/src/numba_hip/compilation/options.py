@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from hip_runtime import config as runtime_config
 from numba_hip import config
+from numba_hip._numba.fastmath import ULP4
 from numba_hip.abi.variant import Variant
 from numba_hip.errors import OptionError
 from numba_hip.linked_code import as_items
@@ -73,6 +74,7 @@ class CompileOptions:
             if given["debug"] != "race":
                 raise OptionError(f"debug is {given['debug']!r}; it can be a bool, or 'race'")
             given = {**given, "debug": False, "races": True}
+        _check_fastmath(given.get("fastmath", False))
         given["fastmath"] = _with_fusion(given.get("fastmath", False), given.get("fma"))
         options = cls(**given)
         if options.inline not in ("never", "always") and not callable(options.inline):
@@ -186,13 +188,22 @@ ALL_BUT_FUSION = frozenset({"nnan", "ninf", "nsz", "arcp", "afn", "reassoc"})
 """LLVM's fast-math flags, without the one that lets a product and a sum become one operation."""
 
 
+def _check_fastmath(fastmath: Any) -> None:
+    """`OptionError` for a word that does not exist."""
+    if isinstance(fastmath, str) and fastmath != ULP4:
+        raise OptionError(
+            f"fastmath is {fastmath!r}; the only word is {ULP4!r}, otherwise it can be a bool, or a set of "
+            f"{', '.join(map(repr, ('fast', *sorted(ALL_BUT_FUSION | {'contract'}), ULP4)))}"
+        )
+
+
 def _with_fusion(fastmath: Any, fma: Any) -> Any:
     """The flags of *fastmath* with those that *fma* asks for."""
     if fma not in (None, True, False):
         raise OptionError(f"fma is {fma!r}; it can be a bool, or None for what fastmath says")
-    if fma is None or (fma and fastmath is True):
+    if fma is None or (fma and fastmath in (True, ULP4)):
         return fastmath
-    flags = {"fast"} if fastmath is True else set(fastmath or ())
+    flags = {"fast"} if fastmath is True else {"fast", ULP4} if fastmath == ULP4 else set(fastmath or ())
     if fma:
         return flags | {"contract"}
     if "fast" in flags:

@@ -66,6 +66,7 @@ class HipContext(BaseContext):
         codegen.calling_library = lambda: self.active_code_library
         codegen.supply_helpers = self._supply_helpers
         self._declarations = -1
+        self._subroutines_within_4_units: dict[Any, Any] = {}
         super().__init__(typing_context, numba_name)
         self.data_model_manager: Any = float_models.chain(default_manager)
 
@@ -269,6 +270,11 @@ class HipContext(BaseContext):
     def enable_boundscheck(self, value: bool) -> None:
         """Ignored: Numba sets this for every function, but devices decide for themselves."""
 
+    @property
+    def is_within_4_units(self) -> bool:
+        """Whether math functions of what is compiled may have errors of up to 4 units in the last place."""
+        return bool(getattr(self.fastmath, "ulp4", False))
+
     def compile_subroutine(self, builder: ir.IRBuilder, impl: Any, sig: Any, *args: Any, **kws: Any) -> Any:
         """Compile an internal function of Numba, without line and variable information: it has no source that users
         know.
@@ -277,6 +283,9 @@ class HipContext(BaseContext):
         """
         if self.enable_debuginfo:
             return self.subtarget(enable_debuginfo=False).compile_subroutine(builder, impl, sig, *args, **kws)
+        own = self._subroutines_within_4_units
+        if self.is_within_4_units and self.cached_internal_func is not own:
+            return self.subtarget(cached_internal_func=own).compile_subroutine(builder, impl, sig, *args, **kws)
         return super().compile_subroutine(builder, impl, sig, *args, **kws)
 
     def _supply_helpers(self, module: ir.Module) -> None:

@@ -10,7 +10,7 @@ from numba.core import cgutils, types
 
 from hip_devicelib import spmd
 from hip_devicelib.cached_property import cached_property
-from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
+from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX, ULP4
 from hip_devicelib.cpu.saturation import saturate
 from hip_devicelib.large_constants import ALIGNMENT, LARGE, symbol_of_data
 from numba_hip._numba.compiler import lowered_symbol
@@ -194,6 +194,8 @@ class CpuContext(HipContext):
         kind = arguments[0].type
         bits = "f32" if kind == ir.FloatType() else "f64"
         own = f"{PREFIX}{name}_{bits}"
+        if self.is_within_4_units and own + ULP4 in FUNCTIONS:
+            own += ULP4
         if name in NATIVE_MATH:
             symbol = f"llvm.{name}.{bits}"
         else:

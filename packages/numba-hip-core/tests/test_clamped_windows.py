@@ -61,6 +61,15 @@ def within_data(a, limits, out):
         out[i] += a[min(i + 1, a.size - 1)]
 
 
+@hip.jit
+def before_and_behind(a, out):
+    i = hip.grid(1)
+    if i < a.size:
+        out[i] = a[i - 1] - a[i - 2]
+        if i != 0:
+            out[i] += 2 * a[i - 1]
+
+
 def integers(shape: Any, dtype: Any) -> np.ndarray[Any, Any]:
     return np.random.default_rng(3).integers(0, 100, shape).astype(dtype)
 
@@ -137,3 +146,16 @@ def test_lanes_are_along_the_clamped_neighbours_in_memory() -> None:
     assert told.form == "vectors"
     assert "neighbours along y" in told.reason
     assert "a version for the distances that arrays probably have" in told.reason
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64])
+@pytest.mark.parametrize("length", [2, 63, 64, 65, 1000])
+def test_indices_that_are_negative_in_few_threads(dtype: Any, length: int) -> None:
+    """They count from the end: LLVM asks whether the index is 0, where it cannot be less."""
+    a = integers(length, dtype)
+    for block in (32, 64, 100, 256):
+        out = np.zeros(length, np.int64)
+        before_and_behind[-(-length // block), block](a, out)
+        wide = a.astype(np.int64)
+        expected = np.roll(wide, 1) - np.roll(wide, 2) + 2 * np.where(np.arange(length) > 0, np.roll(wide, 1), 0)
+        np.testing.assert_array_equal(out, expected)

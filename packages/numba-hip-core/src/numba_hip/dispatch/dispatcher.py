@@ -319,7 +319,8 @@ class Dispatcher(Overloads, Explained):
         packed = recent.bind(args)
         if packed is not None:
             grid, block, _, shared = configured.config
-            configured.ready.recent = recent._replace(launch=recent.loaded.configure(grid, block, shared))
+            launch = recent.loaded.configure(grid, block, shared)
+            configured.ready.recent = ReadyLaunch(launch, *recent[1:])
         return packed
 
     def _load(

@@ -20,12 +20,13 @@ _PROPAGATING = frozenset({"add", "sub", "or", "mul", "shl", "getelementptr"})
 
 @dataclass(frozen=True)
 class SpeculatedStride:
-    """The stride that a varying value has unless an index is negative. For a ``select``, also that index, and the
-    operand that is chosen if no lane's index is negative."""
+    """The stride that a varying value has unless an index is negative. For a ``select``, also a number that is at
+    *least* so much in all lanes then, such as the index, and the operand that is chosen if it is."""
 
     shape: int
     index: Value | None = None
     chosen: Value | None = None
+    least: int = 0
 
 
 def speculate_strides(shapes: VectorShapes) -> dict[Instruction, SpeculatedStride]:
@@ -74,8 +75,9 @@ def _propagate(
     return None if shape is VARYING else SpeculatedStride(shape)
 
 
-def _match_index_select(select: Instruction, block: Block, shapes: VectorShapes) -> tuple[Value, Value] | None:
-    """The index that a ``select`` compares with 0, and the operand that is chosen if it is not negative."""
+def _match_index_select(select: Instruction, block: Block, shapes: VectorShapes) -> tuple[Value, Value, int] | None:
+    """The index that a ``select`` compares with 0, the operand that is chosen if it is not negative, and the least that
+    the index is then. Where it is known not to be, LLVM writes ``i - 1 < 0`` as ``i == 0``."""
     condition, *arms = select.operands
     if not isinstance(condition, Instruction) or condition.opcode != "icmp" or shapes.homes[condition] is not block:
         return None
@@ -83,9 +85,11 @@ def _match_index_select(select: Instruction, block: Block, shapes: VectorShapes)
     if not isinstance(index.type, ir.IntType) or not isinstance(limit, Constant):
         return None
     if (condition.predicate, limit.number) == ("slt", 0):
-        return index, arms[1]
+        return index, arms[1], 0
     if (condition.predicate, limit.number) == ("sgt", (1 << index.type.width) - 1):
-        return index, arms[0]
+        return index, arms[0], 0
+    if condition.predicate in ("eq", "ne") and limit.number == 0:
+        return index, arms[condition.predicate == "eq"], 1
     return None
 
 
@@ -95,8 +99,8 @@ def _speculate_select(
     matched = _match_index_select(select, block, shapes)
     if matched is None:
         return None
-    index, chosen = matched
+    index, chosen, least = matched
     shape = speculated_shape(shapes, found, chosen, block)
     if shape is VARYING or shapes.of(index, block) is VARYING:
         return None
-    return SpeculatedStride(shape, index, chosen)
+    return SpeculatedStride(shape, index, chosen, least)

@@ -61,7 +61,7 @@ class SpeculativeBases:
         if speculated.index is not None:
             assert speculated.chosen is not None
             base, holds = self.base(speculated.chosen)
-            self._values[instruction] = base, self._both(holds, self._none_negative(speculated.index))
+            self._values[instruction] = base, self._both(holds, self._none_below(speculated.least, speculated.index))
             return
         operands = [self.base(value) for value in instruction.operands]
         base = write_instruction(self._builder, as_base(instruction), [operand for operand, _ in operands])
@@ -90,18 +90,20 @@ class SpeculativeBases:
             found = self._variables[value] = base, self._place(value, I1, "holds")
         return found
 
-    def _none_negative(self, index: Value) -> ir.Value:
-        """Whether *index* is not negative in any lane, and has not overflowed."""
+    def _none_below(self, limit: int, index: Value) -> ir.Value:
+        """Whether *index* is not below *limit*, 0 or 1, in any lane, and has not overflowed."""
         shape = self._shapes.of(index, self._block)
         assert shape is not VARYING
         kind = index.type
         reach = (self._lanes.width - 1) * abs(shape)
-        most = (1 << kind.width - 1) - 1 - reach
+        most = (1 << kind.width - 1) - 1 - reach - limit
         if most < 0:
             return I1(0)
         least = self._scalar(index)
         if shape < 0:
             least = self._builder.sub(least, ir.Constant(kind, reach))
+        if limit:
+            least = self._builder.sub(least, ir.Constant(kind, limit))
         return self._builder.icmp_unsigned("<=", least, ir.Constant(kind, most))
 
 

@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from hip_runtime import config
 from hip_runtime.device import Device
 from hip_runtime.drivers.cpu.driver import CpuDriver
+from hip_runtime.drivers.cpu.vectorize import gang_function
 
 MEMORY = 64 << 20
 
@@ -32,3 +34,22 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
     gc.collect()
     found.synchronize()
     assert found.memory_info() == (MEMORY, MEMORY)
+
+
+@pytest.fixture
+def coherent_versions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How often code behind coherent divisions and clamps was versioned, for each gang function."""
+    counts: list[int] = []
+
+    class Spy(gang_function.CoherentValues):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            counts.append(0)
+
+        def version_next(self, *arguments: Any) -> bool:
+            found = super().version_next(*arguments)
+            counts[-1] += found
+            return found
+
+    monkeypatch.setattr(gang_function, "CoherentValues", Spy)
+    return counts

@@ -9,30 +9,10 @@ import pytest
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.vectorize import gang_function
 
 COUNT, BLOCK, WIDTH, TABLE = 160, 40, 16, 1024
 PARAMETERS = [("out", "ptr"), ("table", "ptr"), ("first", "i64"), ("limit", "i64")]
 Array = np.ndarray[Any, Any]
-
-
-@pytest.fixture
-def versions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How often code was versioned, for each gang function."""
-    counts: list[int] = []
-
-    class Spy(gang_function.CoherentValues):
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments)
-            counts.append(0)
-
-        def version_next(self, *arguments: Any) -> bool:
-            found = super().version_next(*arguments)
-            counts[-1] += found
-            return found
-
-    monkeypatch.setattr(gang_function, "CoherentValues", Spy)
-    return counts
 
 
 def clamp(kind: str, operations: list[str], stride: int) -> str:
@@ -93,7 +73,9 @@ def expect(kind: str, operations: list[str], stride: int, first: int, limit: int
 @pytest.mark.parametrize(
     "operations", [["smax"], ["smin"], ["umax"], ["umin"], ["usub.sat"], ["smax", "smin"], ["umax", "umin"]]
 )
-def test_clamped_numbers(device: Device, versions: list[int], kind: str, stride: int, operations: list[str]) -> None:
+def test_clamped_numbers(
+    device: Device, coherent_versions: list[int], kind: str, stride: int, operations: list[str]
+) -> None:
     bits = int(kind[1:])
     table = np.random.default_rng(7).integers(0, 1 << 20, TABLE, np.int32)
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(WIDTH):
@@ -106,4 +88,4 @@ def test_clamped_numbers(device: Device, versions: list[int], kind: str, stride:
                 function.launch(COUNT // BLOCK, BLOCK, pack(function.kernel, out.address, memory.address, *wrapped))
                 expected = expect(kind, operations, stride, *wrapped, table)
                 np.testing.assert_array_equal(out.copy_to_host(), expected, f"{first}, {limit}")
-    assert max(versions) == 1
+    assert max(coherent_versions) == 1

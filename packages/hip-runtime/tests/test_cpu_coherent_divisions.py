@@ -11,30 +11,11 @@ from test_cpu_grid_barrier import GRID
 from test_cpu_regions import kernel, launch
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.vectorize import coherent_values, gang_function
+from hip_runtime.drivers.cpu.vectorize import coherent_values
 
 WIDTH, BLOCK, BLOCKS = 8, 24, 5
 COUNT = BLOCK * BLOCKS
 PARAMETERS = [("out", "ptr"), ("first", "i64"), ("divisor", "i64")]
-
-
-@pytest.fixture
-def versions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How often code was versioned, for each gang function."""
-    counts: list[int] = []
-
-    class Spy(gang_function.CoherentValues):
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments)
-            counts.append(0)
-
-        def version_next(self, *arguments: Any) -> bool:
-            found = super().version_next(*arguments)
-            counts[-1] += found
-            return found
-
-    monkeypatch.setattr(gang_function, "CoherentValues", Spy)
-    return counts
 
 
 def divide(kind: str, sign: str) -> str:
@@ -110,7 +91,7 @@ def expect(kind: str, sign: str, first: int, divisor: int) -> np.ndarray[Any, An
 
 @pytest.mark.parametrize("kind", ["i32", "i64"])
 @pytest.mark.parametrize("sign", ["s", "u"])
-def test_quotients_and_remainders(device: Device, versions: list[int], kind: str, sign: str) -> None:
+def test_quotients_and_remainders(device: Device, coherent_versions: list[int], kind: str, sign: str) -> None:
     bits = int(kind[1:])
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(WIDTH):
         function = device.load(code(divide(kind, sign), "k", PARAMETERS)).function("k")
@@ -123,7 +104,7 @@ def test_quotients_and_remainders(device: Device, versions: list[int], kind: str
                 function.launch(BLOCKS, BLOCK, pack(function.kernel, out.address, *wrapped))
                 expected = expect(kind, sign, *wrapped)
                 np.testing.assert_array_equal(out.copy_to_host(), expected, f"{first} by {divisor}")
-    assert set(versions) == {1}
+    assert set(coherent_versions) == {1}
 
 
 ROWS = f"""
@@ -157,7 +138,7 @@ end:
 
 
 @pytest.mark.parametrize("width", [4, 8, 32])
-def test_rows_of_a_matrix(device: Device, versions: list[int], width: int) -> None:
+def test_rows_of_a_matrix(device: Device, coherent_versions: list[int], width: int) -> None:
     parameters = [("out", "ptr"), ("height", "i64"), ("width", "i64")]
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
         function = device.load(code(ROWS, "k", parameters)).function("k")
@@ -168,7 +149,7 @@ def test_rows_of_a_matrix(device: Device, versions: list[int], width: int) -> No
             blocks = numbers.size // 96 + 2
             function.launch(blocks, 96, pack(function.kernel, out.address, *shape))
             np.testing.assert_array_equal(out.copy_to_host(), np.roll(numbers, 2, axis=1), str(shape))
-    assert set(versions) == {2}
+    assert set(coherent_versions) == {2}
 
 
 AROUND = f"""
@@ -209,7 +190,7 @@ end:
 
 
 @pytest.mark.parametrize("width", [4, 16])
-def test_divisions_in_a_loop(device: Device, versions: list[int], width: int) -> None:
+def test_divisions_in_a_loop(device: Device, coherent_versions: list[int], width: int) -> None:
     parameters = [("out", "ptr"), ("x", "ptr"), ("width", "i64"), ("reach", "i64")]
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
         function = device.load(code(AROUND, "k", parameters)).function("k")
@@ -220,7 +201,7 @@ def test_divisions_in_a_loop(device: Device, versions: list[int], width: int) ->
             steps = np.arange(size)[:, None] + np.arange(7)
             added = np.where(np.arange(7) % 2, numbers[steps % size] * np.arange(7), steps // size)
             np.testing.assert_array_equal(out.copy_to_host(), (added + steps % size).sum(axis=1), str(size))
-    assert set(versions) == {1}
+    assert set(coherent_versions) == {1}
 
 
 NEIGHBOURS = """
@@ -265,7 +246,7 @@ end:
 
 
 @pytest.mark.parametrize("form", ["auto", "vectors", "regions"])
-def test_regions_divide_again(device: Device, versions: list[int], form: str) -> None:
+def test_regions_divide_again(device: Device, coherent_versions: list[int], form: str) -> None:
     parameters = [("out", "ptr"), ("height", "i64"), ("width", "i64"), ("turns", "i64")]
     with config.cpu_form.scope(form), config.cpu_width.scope(8):
         code_object = kernel(NEIGHBOURS, parameters, GRID)
@@ -275,7 +256,7 @@ def test_regions_divide_again(device: Device, versions: list[int], form: str) ->
             launch(device, code_object, numbers.size // 64 + 2, 64, out.address, *shape, 5, cooperative=True)
             device.synchronize()
             np.testing.assert_array_equal(out.copy_to_host(), np.roll(numbers, -5, axis=1), str(shape))
-    assert any(versions) == (form != "regions")
+    assert any(coherent_versions) == (form != "regions")
 
 
 WINDOWS = """

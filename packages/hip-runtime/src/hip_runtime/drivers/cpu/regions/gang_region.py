@@ -23,8 +23,9 @@ from hip_runtime.drivers.cpu.regions.outline import RegionOutliner, StatePlaces
 from hip_runtime.drivers.cpu.regions.private_layout import scatters_privately
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 from hip_runtime.drivers.cpu.regions.storage import STACK_LIMIT
-from hip_runtime.drivers.cpu.vectorize.gang_function import GANG_FUNCTION, GangFunction, make_gang
+from hip_runtime.drivers.cpu.vectorize.gang_function import GANG_FUNCTION, GangFunction
 from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs, run_gangs
+from hip_runtime.drivers.cpu.vectorize.gang_widths import make_gang
 from hip_runtime.drivers.cpu.vectorize.suspension import BEHIND_LOOP, NOT_SUSPENDED
 from hip_runtime.drivers.cpu.vectorize.turns import Turns, take_record
 from hip_runtime.errors import UnsupportedError

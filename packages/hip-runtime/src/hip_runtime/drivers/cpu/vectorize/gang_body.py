@@ -18,8 +18,9 @@ from hip_runtime.drivers.cpu.ir.model import Argument, Function, Instruction
 from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.llvmir import I1, I64
 from hip_runtime.drivers.cpu.vectorize.coarsen import count_rows
-from hip_runtime.drivers.cpu.vectorize.gang_function import GANG_FUNCTION, GangFunction, make_gang
+from hip_runtime.drivers.cpu.vectorize.gang_function import GANG_FUNCTION, GangFunction
 from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs, run_gangs
+from hip_runtime.drivers.cpu.vectorize.gang_widths import make_gang
 from hip_runtime.drivers.cpu.vectorize.suspension import NOT_SUSPENDED
 from hip_runtime.drivers.cpu.vectorize.turns import Turns
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -42,16 +42,6 @@ from hip_runtime.drivers.cpu.vectorize.vector_variants import Variants
 from hip_runtime.drivers.cpu.vectorize.widen import Widener
 
 GANG_FUNCTION = "spmd.gang"
-
-
-def make_gang(make: Callable[[int], GangFunction], width: int, widens: bool) -> GangFunction:
-    """The gang function that *make* returns for *width* lanes or, if it *widens*, for twice as many if that is
-    better; one whose gangs begin where rows do, if they can."""
-    made = make(width)
-    if widens and made.prefers_double_width():
-        made.privates.lay_out_again()
-        made, widens = make(2 * width), False
-    return made.follow_rows(widens) or made
 
 
 class GangFunction:

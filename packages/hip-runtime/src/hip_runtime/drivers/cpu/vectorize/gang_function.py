@@ -109,7 +109,8 @@ class GangFunction:
         ``None`` if they cannot, or gain nothing."""
         if not self._may_split or count_rows(self.shapes, self.early_exits, self._item, self.width) > 1:
             return None
-        width = 2 * self.width if widens and self._gains_by_width else self.width
+        gains = widens and gains_by_width(self.shapes, self._item, self._size_of, self.width)
+        width = 2 * self.width if gains else self.width
         trial = self._copy(width, "trial", follows_rows=True)
         trial.version_coherent()
         if trial._split is None or trial._find_suspension() is not None:
@@ -118,10 +119,6 @@ class GangFunction:
         if width > self.width:
             made._half = self._copy(self.width, "half", follows_rows=True)
         return made
-
-    @property
-    def _gains_by_width(self) -> bool:
-        return gains_by_width(self.shapes, self._item, self._size_of, self.width)
 
     def _copy(self, width: int, name: str, passed: DataCheck | None = None, follows_rows: bool = False) -> GangFunction:
         """A function of gangs of *width* that has a graph of its own, as writing one changes that; of threads that have
@@ -172,14 +169,15 @@ class GangFunction:
         privates = self.privates.place(self._entry)
         under_mask = builder.append_basic_block("under.mask")
         builder.position_at_end(under_mask)
-        self._taken = allocate(self._entry, I32, "taken.lanes")
-        self._entry.store(I32(self.width), self._taken)
+        if self.follows_rows:
+            self._taken = allocate(self._entry, I32, "taken.lanes")
+            self._entry.store(I32(self.width), self._taken)
         if self._half is not None:
-            rest = function.args[len(arguments) :]
-            builder.store(builder.call(self._half.build(), [*arguments, *rest]), self._taken)
+            builder.store(builder.call(self._half.build(), function.args), self._taken)
             builder.branch(done)
         elif self.early_exits or has_partial_gang or not has_full_gangs:
-            builder.store(self._lanes.at_most(count), self._taken)
+            if self.follows_rows:
+                builder.store(self._lanes.at_most(count), self._taken)
             mask = builder.load(mask_place, typ=self._lanes.no_lanes().type)
             self._write_masked(arguments, privates, mask, rows)
             builder.branch(done)

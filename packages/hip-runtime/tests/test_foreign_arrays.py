@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import hip_runtime as rt
 from hip_runtime import ArrayError, DeviceArray, capsules, dlpack
+from hip_runtime.errors import MaskedArrayError
 from hip_runtime.foreign_arrays import MAX_NDIM, shown
 from hip_runtime.interop import from_interface
 
@@ -311,3 +312,16 @@ def test_arrays_of_the_host_that_cannot_be(host: Any, says: str) -> None:
         with pytest.raises(ArrayError, match=says):
             take_in(host)
     np.testing.assert_array_equal(array.copy_to_host(), np.ones((2, 3)))
+
+
+def test_masks_are_not_lost() -> None:
+    masked, array = np.ma.array([[1.0, 2.0]], mask=[[False, True]]), rt.to_device(np.ones((1, 2)))
+
+    def store() -> None:
+        array[:] = masked
+
+    for take_in in (rt.to_device, array.copy_to_device, lambda _: store()):
+        with pytest.raises(MaskedArrayError, match=r"an array of type MaskedArray has a mask.*filled\(value\)"):
+            take_in(masked)
+    np.testing.assert_array_equal(array.copy_to_host(), np.ones((1, 2)))
+    assert rt.device_array_like(masked).shape == (1, 2)

@@ -6,8 +6,10 @@ import threading
 
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
 import numba_hip as hip
+from hip_runtime.errors import MaskedArrayError
 from numba_hip import algorithms
 from numba_hip.algorithms import (
     AlgorithmError,
@@ -669,9 +671,18 @@ MISTAKES = [
     (lambda: algorithms.select(X, abs, found=np.zeros(0, int)), r"found has the shape \(0,\); 1 results need \(1,\)"),
     (lambda: algorithms.select(X, abs, found=3), "found is int; pass an array of the device or the host"),
     (lambda: algorithms.segmented_sort(X, [0, 5, 3]), "offsets has 5 at place 1 and 3 behind it"),
+    (lambda: algorithms.segmented_reduce(X, [0, 5, 3]), "offsets has 5 at place 1 and 3 behind it"),
+    (lambda: algorithms.segmented_scan(X, [0, 5, 3]), "offsets has 5 at place 1 and 3 behind it"),
     (lambda: algorithms.segmented_sort(X, [0.5, 5]), "offsets has values of type float64; pass integers"),
+    (lambda: algorithms.segmented_reduce(X, [0.5, 5]), "offsets has values of type float64; pass integers"),
     (lambda: algorithms.searchsorted(X, X, "up"), "side is 'up'; pass 'left' or 'right'"),
     (lambda: algorithms.histogram_even(X, 0, 1, 2), "bins is 0"),
+    (lambda: algorithms.histogram_even(X, 2**62, 1, 2), "bins is 4611686018427387904; at most"),
+    (lambda: algorithms.gather(X, np.array([2**63 + 5], "u8")), "indices has 9223372036854775813; there are places"),
+    (
+        lambda: algorithms.gather(X, np.full(1 << 15, 2**63 + 5, "u8")),  # too many to be looked at by NumPy
+        "indices has 9223372036854775813; there are places",
+    ),
     (lambda: algorithms.histogram_even(X, 3, 2, 1), "lower is 2 and upper 1"),
     (lambda: algorithms.histogram_range(X, [1]), "edges has 1 values; a bin needs two"),
     (lambda: algorithms.histogram_range(X, [0, 7, 3]), "edges has 7 at place 1 and 3 behind it; pass the bounds"),
@@ -741,6 +752,28 @@ MISTAKES = [
 def test_mistakes_are_told_by_the_name_of_the_argument(call, says):
     with pytest.raises(AlgorithmError, match=says):
         call()
+
+
+def test_masks_are_not_lost():
+    masked = np.ma.array([1, 2, 3], mask=[0, 1, 0], dtype=np.int32)
+    with pytest.raises(MaskedArrayError, match=r"source has a mask, .*: pass its filled\(value\)"):
+        algorithms.reduce(masked)
+    with pytest.raises(MaskedArrayError, match="out has a mask"):
+        algorithms.inclusive_scan([1, 2, 3], out=masked)
+    assert int(host(algorithms.reduce(masked.filled(0)))) == 4
+
+
+def test_segments_of_the_device_that_end_before_they_begin_are_empty():
+    offsets = hip.to_device(np.array([0, 5, 3, 9]))
+    np.testing.assert_array_equal(host(algorithms.segmented_reduce(X, offsets)), [10, 0, X[3:].sum()])
+
+
+def test_an_operator_with_an_unknown_name_is_shown_at_its_line():
+    def misspelt(a, b):
+        return a + bb  # noqa: F821 - is the mistake
+
+    with pytest.raises(TypingError, match=r"name 'bb' is not defined.*\n.*test_algorithms.py.*\n +return a [+] bb"):
+        algorithms.reduce(X, misspelt)
 
 
 @pytest.mark.long

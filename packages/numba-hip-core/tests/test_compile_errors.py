@@ -70,6 +70,12 @@ def refers(x):
 
 
 @hip.jit(device=True)
+def misspells(x):
+    y = x + 1
+    return yy
+
+
+@hip.jit(device=True)
 def allocates(x):
     room = np.zeros(3)
     return room[0] + x
@@ -185,6 +191,8 @@ MISTAKES = [
     Mistake("a[0] = valeu", "name 'valeu' is not defined"),
     Mistake("a[0] = helpr(1)", "name 'helpr' is not defined; did you mean 'helper'"),
     Mistake("def f(x):\n    return x + y\na[0] = f(1)", "name 'y' is not defined", "return x + y"),
+    Mistake("a[0] = misspells(a[0])", "name 'yy' is not defined", "return yy"),
+    Mistake("a[0] = added(misspells(a[0]), 1)", "called from .*: a.0. = added.misspells", "return yy"),
     Mistake("a[0, 0] = 1", "cannot index array.float64, 1d, C. with 2 indices"),
     Mistake("a[1.5] = 1", r"no index float64; integers, .*: int\(...\)"),
     Mistake("a['x'] = 1", "an array has no index text"),
@@ -279,6 +287,8 @@ LAUNCHES = [
     ("POINT", KernelArgumentError, "argument 'a' is a Point, which kernels cannot take"),
     ("[1, 2]", KernelArgumentError, "argument 'a' is a list"),
     ("None", KernelArgumentError, "argument 'a' is a NoneType"),
+    ("np.ma.array([1, 2], mask=[0, 1])", KernelArgumentError, r"'a' is a masked array, .*: pass a.filled\(value\)"),
+    ("(np.ma.array([1, 2], mask=[0, 1]),)", KernelArgumentError, "'a' is a masked array"),
     ("np.broadcast_to(np.zeros(1), (4,))", TypingError, r"writes to an array that is read-only: 'a' .*a.copy\(\)"),
 ]
 

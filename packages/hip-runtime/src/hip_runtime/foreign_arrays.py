@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hip_runtime.errors import ArrayError
+from hip_runtime.errors import ArrayError, MaskedArrayError
 from hip_runtime.layout import ADDRESSES, Layout, check_numbers
 
 MAX_NDIM = 32 if np.__version__.startswith("1.") else 64
@@ -79,11 +79,26 @@ def check_place(layout: Layout, address: int, field: str, of: str) -> None:
         )
 
 
+def is_masked(obj: object) -> bool:
+    """Whether *obj* is a masked array of NumPy's."""
+    return type(obj) is not np.ndarray and isinstance(obj, np.ma.MaskedArray)
+
+
+def check_unmasked(obj: object, described: str) -> None:
+    """Raise `MaskedArrayError` for a masked array of NumPy's, which is *described* so."""
+    if is_masked(obj):
+        raise MaskedArrayError(
+            f"{described} has a mask, which devices do not see: pass its filled(value), or its data and its mask"
+        )
+
+
 def host_array(obj: Any) -> np.ndarray[Any, Any]:
     """*obj* as NumPy reads it; `ArrayError` where it says by ``__array_interface__`` that it lies where no memory is.
 
-    NumPy trusts that description, and reading such an array would crash the process.
+    NumPy trusts that description, and reading such an array would crash the process. `MaskedArrayError` for one with a
+    mask, which would be lost.
     """
+    check_unmasked(obj, f"an array of type {type(obj).__name__}")
     if isinstance(obj, (np.ndarray, np.generic)) or attribute(obj, "__array_interface__") is None:
         return np.asarray(obj)
     of = f"of __array_interface__ of an object of type {type(obj).__name__}"

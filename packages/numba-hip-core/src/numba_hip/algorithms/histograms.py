@@ -36,6 +36,7 @@ MOST_BLOCKS = 1024
 MOST_BINS_IN_LDS = 4096
 """More bins than that are counted in device memory, without a copy for each block."""
 
+MOST_BINS = 2**60 - 1
 MOST_PARTS_ON_CPU = 64
 LEAST_ON_CPU = 16384
 TABLES = 4
@@ -53,6 +54,8 @@ def histogram_even(
     """
     if not is_count(bins) or bins < 1:
         raise AlgorithmError(f"bins is {bins!r}; pass the number of bins, 1 or more")
+    if bins > MOST_BINS:
+        raise AlgorithmError(f"bins is {bins!r}; at most {MOST_BINS} counters of 8 bytes have an address")
     begin, end = _finite(lower, "lower"), _finite(upper, "upper")
     if not begin < end:
         raise AlgorithmError(f"lower is {lower!r} and upper {upper!r}; pass the lower one first")

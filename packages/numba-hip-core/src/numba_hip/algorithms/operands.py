@@ -12,6 +12,7 @@ from numba.core import types
 from hip_runtime import Device, DeviceArray, Stream, as_device_array, current_device, device_array, is_device_array
 from hip_runtime.array import StreamLike
 from hip_runtime.copying import check_dtype
+from hip_runtime.foreign_arrays import check_unmasked
 from hip_runtime.host_view import view_memory
 from hip_runtime.layout import dense
 from hip_runtime.memory import Buffer
@@ -158,6 +159,7 @@ class Operands:
                 f"{argument} is {type(source).__name__}; pass an array of the device or the host, or an iterator of "
                 "hip.algorithms"
             )
+        check_unmasked(source, argument)
         try:
             host = np.ascontiguousarray(source)
         except (ValueError, OverflowError) as error:  # a list of lists of several lengths
@@ -198,6 +200,7 @@ class Operands:
         if isinstance(given, DeviceArray):
             target = given
         elif isinstance(given, np.ndarray):
+            check_unmasked(given, argument)
             target = self._on_host(given, argument, count)
         elif is_device_array(given):
             target = as_device_array(given)

@@ -46,7 +46,7 @@ def _on_host(operands: Operands, indices: Any, count: int) -> np.ndarray[Any, An
 
 
 def _pair(index: Any) -> Any:
-    return types.int64(index), types.int64(index)
+    return index, index
 
 
 def _extremes(a: Any, b: Any) -> Any:

@@ -14,6 +14,7 @@ from numba_hip.algorithms.initial_values import accumulator_type, add_initial
 from numba_hip.algorithms.iterators import TransformIterator
 from numba_hip.algorithms.operands import Operands, Operator
 from numba_hip.algorithms.readers import count_of
+from numba_hip.algorithms.segment_checks import check_offsets
 from numba_hip.algorithms.tiled_scan import total_kernel
 from numba_hip.algorithms.tiles import ROWS_AHEAD, WAVES_IN_BLOCK, reads_ahead, tile_of_wave, tiles_of
 from numba_hip.cooperative import values
@@ -106,6 +107,7 @@ def segmented_reduce(
     """For each segment of *source*, *init* and its values in their order, combined by *op*.
 
     Segment k begins at ``offsets[k]`` and ends before ``offsets[k + 1]``; what is outside of *source* does not count.
+    *offsets* ascend, which is checked where they are on the host; a segment that ends before it begins is empty.
     See `reduce` for the other arguments. Returns an array with an element for each segment.
     """
     operands = Operands(stream)
@@ -114,7 +116,7 @@ def segmented_reduce(
     kind = accumulator_type(operands, reader.read, init)
     bounds = operands.reader(offsets, "offsets")
     segments = max(count_of(bounds, None, "offsets") - 1, 0)
-    _check_integers(operands, bounds.read, "offsets")
+    check_offsets(operands, offsets, bounds.read)
     target = operands.output(out, "out", segments, kind)
     if segments:
         read = values.read_transformed(reader.read, converted_to(kind))
@@ -125,12 +127,6 @@ def segmented_reduce(
         blocks = -(-segments // WAVES_IN_BLOCK)
         kernel[blocks, (lanes, WAVES_IN_BLOCK), operands.launch_stream](number, segments, *operands.leaves)
     return operands.finish(target, out, None if out is not None else segments)
-
-
-def _check_integers(operands: Operands, read: Any, argument: str) -> None:
-    kind = operands.type_of(read, argument)
-    if not isinstance(kind, types.Integer):
-        raise AlgorithmError(f"{argument} has values of type {kind}; pass integers")
 
 
 @kept

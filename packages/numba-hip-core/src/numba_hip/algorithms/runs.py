@@ -17,6 +17,7 @@ from numba_hip.algorithms.operands import Operands, Operator
 from numba_hip.algorithms.readers import Reader, count_of
 from numba_hip.algorithms.result_counts import NUMBER, Found
 from numba_hip.algorithms.run_parts import reduce_few, reduce_marked
+from numba_hip.algorithms.segment_checks import check_offsets
 from numba_hip.algorithms.selections import emit_into, emit_where
 from numba_hip.algorithms.tiled_scan import scan_tiles
 from numba_hip.algorithms.tiles import tiles_of
@@ -156,7 +157,8 @@ def segmented_scan(
     stream: StreamLike = None,
 ) -> Any:
     """A scan that begins anew at each segment of *source*: segment k at ``offsets[k]``, and the last before
-    ``offsets[-1]``. What is before the first segment is one of its own, and so is what is behind the last.
+    ``offsets[-1]``. What is before the first segment is one of its own, and so is what is behind the last. *offsets*
+    ascend, which is checked where they are on the host.
 
     An exclusive one (``inclusive=False``) needs *init*. See `inclusive_scan` for the other arguments.
     """
@@ -168,9 +170,7 @@ def segmented_scan(
     flag_place = operands.add(flags)
     bounds = operands.reader(offsets, "offsets")
     marks = count_of(bounds, None, "offsets")
-    offset_kind = operands.type_of(bounds.read, "offsets")
-    if not isinstance(offset_kind, types.Integer):
-        raise AlgorithmError(f"offsets has values of type {offset_kind}; pass integers")
+    check_offsets(operands, offsets, bounds.read)
     if number and marks:
         mark = _mark_head(flag_place, operands.add(number))
         store_kernel(bounds.read, mark)[-(-marks // THREADS), THREADS, operands.launch_stream](marks, *operands.leaves)

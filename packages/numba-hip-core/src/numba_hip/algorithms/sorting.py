@@ -10,7 +10,7 @@ from numba.core import types
 
 from hip_runtime import DeviceArray, is_device_array
 from hip_runtime.array import StreamLike
-from numba_hip.algorithms.argument_checks import check_ascending, is_count
+from numba_hip.algorithms.argument_checks import is_count
 from numba_hip.algorithms.array_parts import beginning, columns_of, share_memory
 from numba_hip.algorithms.elementwise import THREADS, store_kernel
 from numba_hip.algorithms.merging import sort_by
@@ -19,6 +19,7 @@ from numba_hip.algorithms.radix_segments import MOST_IN_ONE, sort_segments
 from numba_hip.algorithms.radix_selection import LEAST_SHARE, select_places
 from numba_hip.algorithms.radix_sort import sort_pairs, uses_blocks
 from numba_hip.algorithms.readers import count_of
+from numba_hip.algorithms.segment_checks import check_offsets
 from numba_hip.cooperative import values
 from numba_hip.cooperative.arguments import checked_bits
 from numba_hip.cooperative.operators import kept
@@ -130,7 +131,7 @@ def segmented_sort(
     reader, bounds = operands.reader(source, "source"), operands.reader(offsets, "offsets")
     number, marks = count_of(reader, None, "source"), count_of(bounds, None, "offsets")
     kind = operands.type_of(reader.read, "source")
-    _check_offsets(operands, offsets, bounds.read)
+    check_offsets(operands, offsets, bounds.read)
     target = operands.output(out, "out", number, kind, [source])
     _copy(operands, reader.read, number, operands.writer(target, kind))
     if number and not uses_blocks(operands) and number <= (marks + 1) * MEAN_OF_THREADS and target.dtype.names is None:
@@ -273,14 +274,6 @@ def _number(operands: Operands, count: int, places: DeviceArray) -> None:
 def _copy_array(operands: Operands, source: DeviceArray, count: int, kind: types.Type, target: DeviceArray) -> None:
     copied = Operands.like(operands)
     _copy(copied, values.read_leaf(copied.add(source)), count, copied.writer(target, kind))
-
-
-def _check_offsets(operands: Operands, offsets: Any, read: Any) -> None:
-    """Raise `AlgorithmError` for offsets that are no integers, or of the host and do not ascend."""
-    kind = operands.type_of(read, "offsets")
-    if not isinstance(kind, types.Integer):
-        raise AlgorithmError(f"offsets has values of type {kind}; pass integers")
-    check_ascending(offsets, "offsets", "where the segments begin")
 
 
 def _copy(operands: Operands, read: Any, count: int, write: Any) -> None:

@@ -13,6 +13,7 @@ from numba.extending import typeof_impl
 
 from hip_runtime import Device, DeviceArray, MemoryKind, as_device_array, devices, is_device_array
 from hip_runtime.cuda_array_names import set_numba_type
+from hip_runtime.foreign_arrays import is_masked
 from hip_runtime.interop import speaks_dlpack
 from hip_runtime.small_floats import is_of_ml_dtypes
 from numba_hip._numba.typing import from_dtype, type_code
@@ -217,6 +218,11 @@ def _refuse_objects(value: Any, name: str) -> None:
     if isinstance(value, tuple):
         for member in value:
             _refuse_objects(member, name)
+    elif is_masked(value):
+        raise KernelArgumentError(
+            f"argument {name!r} is a masked array, whose mask kernels do not see: pass {name}.filled(value), or "
+            f"{name}.data and {name}.mask"
+        )
     elif isinstance(value, np.ndarray) and (problem := _problem_of_elements(value.dtype)):
         raise KernelArgumentError(f"argument {name!r} is an array of dtype {value.dtype}, which {problem}")
 

@@ -8,7 +8,15 @@ from typing import Any
 
 from hip_devicelib.cached_property import cached_property
 from numba_hip.compilation.diagnosis.numba_messages import is_of_user, places_of, read
-from numba_hip.compilation.diagnosis.source import SourceLine, functions_at, name_at, nodes_at, nodes_of, text_of
+from numba_hip.compilation.diagnosis.source import (
+    SourceLine,
+    functions_at,
+    is_in_function,
+    name_at,
+    nodes_at,
+    nodes_of,
+    text_of,
+)
 
 
 class Failure:
@@ -49,6 +57,13 @@ class Failure:
                 if wanted(node):
                     self.place = SourceLine(self.place.filename, node.lineno)  # type: ignore[attr-defined]
                     return
+
+    def enter_innermost(self) -> None:
+        """Move the place into the innermost function that was being compiled, if that is the user's. Numba knows no
+        line of what it finds out about a function as a whole, only those of the calls."""
+        for start in self.message.functions[:1]:
+            if is_of_user(start) and not is_in_function(self.place, start):
+                self.place = start
 
     @property
     def names(self) -> Mapping[str, Any]:

@@ -112,6 +112,7 @@ def _field_that_is_set(failure: Failure, found: re.Match[str]) -> str:
 @MISTAKES.enter(r"name '(\w+)' is not defined")
 def _undefined(failure: Failure, found: re.Match[str]) -> str:
     name = found[1]
+    failure.enter_innermost()
     failure.move_to(lambda node: isinstance(node, ast.Name) and node.id == name)
     return f"{found.string}{hint(name, [*failure.names, *dir(builtins)])}"
 

@@ -45,6 +45,8 @@ ERROR_TYPE = re.compile(r"(?:\w+\.)*\w+Error: (?=\S)")
 DURING = re.compile(r"(?:.* at|.*Raised from|.*location:) (?P<file>\S.*?) \((?P<line>\d+)\)$")
 RAISED_FROM = re.compile(r"\.+ Raised from \S.* \(\d+\)$")
 EXCERPT = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+):$')
+COMPILING = re.compile(r"During: compiling .* for [^,]+, (?P<file>.+):(?P<line>\d+)$")
+"""What `compile_function` adds for each function that it is in: see `numba_hip.compilation.compiler`."""
 
 
 class Reason(NamedTuple):
@@ -64,12 +66,14 @@ class Message(NamedTuple):
     """The call that has no implementation, as Numba writes it: ``setitem(array(float64, 1d, C), ...)``."""
     places: tuple[SourceLine, ...]
     """Lines of the user's source, the innermost one first."""
+    functions: tuple[SourceLine, ...]
+    """Where the functions begin that were being compiled, whoever wrote them, the innermost one first."""
 
 
 def read(text: str) -> Message:
     """Read *text*, a message of Numba's."""
     reasons: list[Reason] = []
-    places, call, headline, in_excerpt, goes_on = [], "", "", False, False
+    places, functions, call, headline, in_excerpt, goes_on = [], [], "", "", False, False
     for line in text.splitlines():
         stripped, went_on, goes_on = line.strip(), goes_on, False
         excerpt = EXCERPT.match(stripped)
@@ -87,11 +91,15 @@ def read(text: str) -> Message:
                 reasons[-1] = Reason(f"{reasons[-1].text}\n  {said}", reasons[-1].tried)
             elif goes_on:
                 reasons.append(Reason(said, line.startswith(" ")))
+        compiled = COMPILING.match(stripped)
+        if compiled is not None:
+            functions.append(SourceLine(compiled["file"], int(compiled["line"])))
         found = excerpt or DURING.match(stripped)
         if found is not None:
             name = found["file"]  # "<...>" where there is no file
             places.append(SourceLine(name if name.startswith("<") else os.path.abspath(name), int(found["line"])))
-    return Message(tuple(dict.fromkeys(reasons)), headline, call, tuple(dict.fromkeys(filter(is_of_user, places))))
+    of_user = tuple(dict.fromkeys(filter(is_of_user, places)))
+    return Message(tuple(dict.fromkeys(reasons)), headline, call, of_user, tuple(functions))
 
 
 def is_of_user(place: SourceLine) -> bool:

@@ -34,6 +34,11 @@ def functions_at(place: SourceLine) -> list[Function]:
     return sorted(around, key=lambda node: (_first_line(node), node.col_offset))
 
 
+def is_in_function(place: SourceLine, start: SourceLine) -> bool:
+    """Whether *place* is in the function that begins at *start*, with its decorators."""
+    return place.filename == start.filename and any(_first_line(one) == start.line for one in functions_at(place))
+
+
 def name_at(place: SourceLine) -> str:
     """The name of the function that *place* is in; empty where that is not known."""
     found = functions_at(place)

@@ -23,6 +23,7 @@ from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
 from hip_runtime.drivers.cpu.passes.inline import find_functions, inline_functions, prepare, unroll_marked
 from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
+from hip_runtime.drivers.cpu.passes.merge_phis import merge_phis
 from hip_runtime.drivers.cpu.passes.unroll_steps import find_steps, mark_unrolled
 from hip_runtime.drivers.cpu.strategies.form_choice import check_callees
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
@@ -81,6 +82,8 @@ def read_kernel(
         )
     mark_elementwise_calls(function, printed, item.module.context)
     record("mark_elementwise_calls", function)
+    merge_phis(function)
+    record("merge_phis", function)
     frozen = LOADS_ARE_LATE and freeze_loads(function)
     record("freeze_loads", function)
     spin_loops = 0 if request.is_single_thread else insert_yields(function)

@@ -89,3 +89,135 @@ def test_clamped_numbers(
                 expected = expect(kind, operations, stride, *wrapped, table)
                 np.testing.assert_array_equal(out.copy_to_host(), expected, f"{first}, {limit}")
     assert max(coherent_versions) == 1
+
+
+def truncated(kind: str, stride: int) -> str:
+    """A kernel that adds up ``table[j % TABLE]`` for ``j`` from ``max(x, -2)`` to ``min(x + 5, limit)``, where ``x`` is
+    ``first + i * stride``, at most eight; and the first one once more if it is in the table."""
+    cut = "add i64 %sum, 0" if kind == "i64" else f"trunc i64 %sum to {kind}"
+    cut_limit = "add i64 %limit, 0" if kind == "i64" else f"trunc i64 %limit to {kind}"
+    wide = "add i64 %j, 0" if kind == "i64" else f"zext {kind} %j to i64"
+    return f"""
+declare {kind} @llvm.smax.{kind}({kind}, {kind})
+declare {kind} @llvm.smin.{kind}({kind}, {kind})
+define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %table, i64 %first, i64 %limit) {{
+entry:
+{GLOBAL_X}
+  %scaled = mul i64 %i, {stride}
+  %sum = add i64 %first, %scaled
+  %x = {cut}
+  %n = {cut_limit}
+  %behind = add {kind} %x, 5
+  %low = call {kind} @llvm.smax.{kind}({kind} %x, {kind} -2)
+  %high = call {kind} @llvm.smin.{kind}({kind} %behind, {kind} %n)
+  %wide.low = {wide.replace("%j", "%low")}
+  %not.negative = icmp sge {kind} %low, 0
+  %not.large = icmp ult i64 %wide.low, {TABLE}
+  %there = select i1 %not.negative, i1 %not.large, i1 false
+  br i1 %there, label %first.of.all, label %before
+first.of.all:
+  %p.low = getelementptr i32, ptr %table, i64 %wide.low
+  %read.low = load i32, ptr %p.low
+  br label %before
+before:
+  %v.low = phi i32 [ 0, %entry ], [ %read.low, %first.of.all ]
+  %any = icmp slt {kind} %low, %high
+  br i1 %any, label %loop, label %done
+loop:
+  %j = phi {kind} [ %low, %before ], [ %next, %loop ]
+  %count = phi i32 [ 0, %before ], [ %more, %loop ]
+  %total = phi i32 [ %v.low, %before ], [ %added, %loop ]
+  %wide = {wide}
+  %at = and i64 %wide, {TABLE - 1}
+  %p = getelementptr i32, ptr %table, i64 %at
+  %v = load i32, ptr %p
+  %added = add i32 %total, %v
+  %next = add nsw {kind} %j, 1
+  %more = add i32 %count, 1
+  %again = icmp slt {kind} %next, %high
+  %few = icmp ult i32 %more, 8
+  %both = and i1 %again, %few
+  br i1 %both, label %loop, label %done
+done:
+  %result = phi i32 [ %v.low, %before ], [ %added, %loop ]
+  %q = getelementptr i32, ptr %out, i64 %i
+  store i32 %result, ptr %q
+  ret void
+}}
+"""
+
+
+def sums_within(kind: str, stride: int, first: int, limit: int, table: Array) -> list[int]:
+    """What `truncated` stores, computed with Python's integers."""
+    bits = int(kind[1:])
+
+    def signed(number: int) -> int:
+        return (number + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+
+    found = []
+    for i in range(COUNT):
+        x = signed(first + i * stride)
+        start, end = max(x, -2), min(signed(x + 5), signed(limit))
+        places = [j % (1 << bits) % TABLE for j in range(start, min(end, start + 8))]
+        places += [start] if 0 <= start < TABLE else []
+        found.append(sum(int(table[place]) for place in places))
+    return found
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("kind", ["i16", "i32", "i64"])
+@pytest.mark.parametrize("stride", [1, -1, 3])
+@pytest.mark.parametrize("form", ["vectors", "loop"])
+def test_loops_between_clamped_numbers(device: Device, kind: str, stride: int, form: str) -> None:
+    bits = int(kind[1:])
+    table = np.random.default_rng(7).integers(0, 1 << 20, TABLE, np.int32)
+    with config.cpu_form.scope(form), config.cpu_width.scope(WIDTH):
+        function = device.load(code(truncated(kind, stride), "k", PARAMETERS)).function("k")
+        memory = to_device(table)
+        for limit in (0, 1, 40, -3, 100, 1000, (1 << bits - 1) - 1, 1 << bits - 1):
+            for first in (0, 3, -1, -18, 60, limit - 60, limit + 40, (1 << bits - 1) - 70, -(1 << bits - 1)):
+                wrapped = [(value + (1 << 63)) % (1 << 64) - (1 << 63) for value in (first, limit)]
+                out = to_device(np.zeros(COUNT, np.int32))
+                function.launch(COUNT // BLOCK, BLOCK, pack(function.kernel, out.address, memory.address, *wrapped))
+                expected = sums_within(kind, stride, *wrapped, table)
+                np.testing.assert_array_equal(out.copy_to_host(), expected, f"{first}, {limit}")
+
+
+COMPARED = """
+define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %table, i64 %first, i64 %limit) {{
+entry:
+{index}
+  %x = add i64 %i, %first
+  %y = add i64 %i, %limit
+  %decided = icmp {predicate} i64 %x, %y
+  br i1 %decided, label %yes, label %no
+yes:
+  br label %no
+no:
+  %v = phi i32 [ 2, %entry ], [ 1, %yes ]
+  %q = getelementptr i32, ptr %out, i64 %i
+  store i32 %v, ptr %q
+  ret void
+}}
+"""
+
+
+@pytest.mark.parametrize("predicate", ["eq", "ne", "slt", "sge", "ult", "uge"])
+def test_numbers_that_grow_alike_are_compared_once_unless_they_wrap(device: Device, predicate: str) -> None:
+    text = COMPARED.format(index=GLOBAL_X, predicate=predicate)
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(WIDTH):
+        function = device.load(code(text, "k", PARAMETERS)).function("k")
+    compare = {
+        "eq": np.equal, "ne": np.not_equal, "slt": np.less, "sge": np.greater_equal, "ult": np.less,
+        "uge": np.greater_equal,
+    }[predicate]  # fmt: skip
+    kind: Any = np.uint64 if predicate.startswith("u") else np.int64
+    edges = [0, 7, -1, -9, (1 << 63) - 1, (1 << 63) - 5, -(1 << 63), -(1 << 63) + 3]
+    for first in edges:
+        for limit in edges:
+            out = to_device(np.zeros(COUNT, np.int32))
+            function.launch(COUNT // BLOCK, BLOCK, pack(function.kernel, out.address, 0, first, limit))
+            x, y = (
+                (np.arange(COUNT, dtype=np.uint64) + np.uint64(one % (1 << 64))).view(kind) for one in (first, limit)
+            )
+            np.testing.assert_array_equal(out.copy_to_host(), np.where(compare(x, y), 1, 2), f"{first}, {limit}")

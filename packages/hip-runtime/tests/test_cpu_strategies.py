@@ -10,10 +10,11 @@ from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
+from hip_runtime.drivers.cpu.ir.model import Function
 from hip_runtime.drivers.cpu.strategies import vector
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
-from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph
 from hip_runtime.drivers.cpu.vectorize import gang_function
+from hip_runtime.drivers.cpu.vectorize.gang_body import GangBody
 
 ROW = f"""
 define void @k(ptr noalias %item, ptr %out, ptr %x, i64 %n) {{
@@ -208,30 +209,37 @@ def test_more_lanes_run_loops_that_wait_for_results(
     assert f"; {times * default_lanes()} threads at a time" in form
 
 
-@pytest.mark.parametrize(("parts", "loops"), [(IN_REGISTERS, 0), (IN_AN_ARRAY, 1)], ids=["registers", "an array"])
+IN_VALUES = IN_AN_ARRAY | {"TAKE": IN_AN_ARRAY["TAKE"].replace("%own", "2")}
+IN_A_LARGE_ARRAY = IN_AN_ARRAY | {"PLACE": IN_AN_ARRAY["PLACE"].replace("4 x", "64 x")}
+
+
+@pytest.mark.parametrize(
+    ("parts", "loops"), [(IN_REGISTERS, 0), (IN_VALUES, 0), (IN_AN_ARRAY, 1), (IN_A_LARGE_ARRAY, 1)],
+    ids=["registers", "an array at known places", "an array at places of data", "a large array"],
+)  # fmt: skip
 def test_loops_of_few_iterations_are_unrolled_for_lanes(
     device: Device, monkeypatch: pytest.MonkeyPatch, parts: dict[str, str], loops: int
 ) -> None:
-    """Without private arrays, in which LLVM would take long."""
-    seen: list[int] = []
-    read = vector.read_kernel
+    """Unless private arrays stay, in which LLVM would take long."""
+    seen: list[tuple[int, bool]] = []
 
-    def read_and_look(*arguments: Any, **options: Any) -> KernelGraph:
-        graph = read(*arguments, **options)
-        order = order_blocks(graph.function.blocks[0], lambda block: block.successors)
-        seen.append(len({loop for inside in order.loops.values() for loop in inside}))
-        return graph
+    class Body(GangBody):
+        def __init__(self, function: Function, *arguments: Any, **options: Any) -> None:
+            order = order_blocks(function.blocks[0], lambda block: block.successors)
+            has_array = any(value.opcode == "alloca" for value in function.instructions())
+            seen.append((len({loop for inside in order.loops.values() for loop in inside}), has_array))
+            super().__init__(function, *arguments, **options)
 
-    monkeypatch.setattr(vector, "read_kernel", read_and_look)
+    monkeypatch.setattr(vector, "GangBody", Body)
     text = NEIGHBOURS
     for name, words in parts.items():
         text = text.replace(name, words)
     x = np.random.default_rng(5).random(130, np.float32)
     form, found = form_of(device, text, x, 1)
     assert ": vectors (" in form
-    assert seen == ([1] if loops else [1, 0])
-    total = (x[:-2] + x[1:-1]) + x[2:]
-    np.testing.assert_array_equal(found, total + (x[1:-1] if loops else total))
+    assert seen == [(loops, loops == 1)]
+    total, place = (x[:-2] + x[1:-1]) + x[2:], 2 if parts is IN_VALUES else 1
+    np.testing.assert_array_equal(found, total + (total if parts is IN_REGISTERS else x[place : place + 128]))
 
 
 def test_chains_are_computed_by_lanes(device: Device) -> None:

@@ -159,3 +159,104 @@ def test_indices_that_are_negative_in_few_threads(dtype: Any, length: int) -> No
         wide = a.astype(np.int64)
         expected = np.roll(wide, 1) - np.roll(wide, 2) + 2 * np.where(np.arange(length) > 0, np.roll(wide, 1), 0)
         np.testing.assert_array_equal(out, expected)
+
+
+@hip.jit
+def truncated_box(a, out, radius):
+    x, y = hip.grid(2)
+    height, width = a.shape
+    if x < width and y < height:
+        total, count = 0, 0
+        for row in range(max(y - radius, 0), min(y + radius + 1, height)):
+            for column in range(max(x - radius, 0), min(x + radius + 1, width)):
+                total += a[row, column]
+                count += 1
+        out[y, x] = 1000 * count + total
+
+
+@hip.jit
+def truncated_row(a, out, before, behind, step):
+    i = hip.grid(1)
+    n = a.size
+    if i < n:
+        total = 0
+        for j in range(max(i - before, 0), min(i + behind, n), step):
+            total += (j - i) * a[j]
+        for j in range(max(n - 1 - i - before, 0), min(n - 1 - i + behind, n)):  # from the end
+            total += a[j]
+        out[i] = total
+
+
+@hip.jit
+def until_found(a, out, reach):
+    i = hip.grid(1)
+    if i < a.size:
+        found = -1
+        for j in range(max(i - reach, 0), min(i + reach + 1, a.size)):
+            if a[j] == 7:
+                found = j
+                break
+        out[i] = found
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.float64])
+def test_boxes_that_end_at_the_edges(dtype: Any) -> None:
+    for shape in SHAPES:
+        a = integers(shape, dtype)
+        padded_to = np.arange(shape[0]), np.arange(shape[1])
+        for radius in (0, 1, 3, 70):
+            out = np.zeros(shape, np.int64)
+            sums, ones = (np.zeros((shape[0] + 1, shape[1] + 1), np.int64) for _ in range(2))
+            sums[1:, 1:] = a.astype(np.int64).cumsum(0).cumsum(1)
+            ones[1:, 1:] = np.ones(shape, np.int64).cumsum(0).cumsum(1)
+            (top, left), (bottom, right) = (
+                [np.clip(along - radius, 0, None) for along in padded_to],
+                [np.minimum(along + radius + 1, extent) for along, extent in zip(padded_to, shape, strict=True)],
+            )
+            inside = [
+                table[np.ix_(bottom, right)] - table[np.ix_(top, right)]
+                - table[np.ix_(bottom, left)] + table[np.ix_(top, left)]
+                for table in (ones, sums)
+            ]  # fmt: skip
+            for block in BLOCKS:
+                grid = tuple(-(-extent // threads) for extent, threads in zip(shape[::-1], block, strict=True))
+                truncated_box[grid, block](a, out, radius)
+                np.testing.assert_array_equal(out, 1000 * inside[0] + inside[1])
+
+
+@pytest.mark.parametrize("length", [1, 5, 64, 130, 1000])
+@pytest.mark.parametrize(("before", "behind", "step"), [(2, 3, 1), (0, 0, 1), (7, 100, 3), (-4, 9, 1), (90, -80, 2)])
+def test_rows_that_end_at_the_edges(length: int, before: int, behind: int, step: int) -> None:
+    a = integers(length, np.int64)
+    out = np.zeros_like(a)
+    expected = []
+    for i in range(length):
+        along = range(max(i - before, 0), min(i + behind, length), step)
+        back = length - 1 - i
+        from_end = range(max(back - before, 0), min(back + behind, length))
+        expected.append(sum((j - i) * int(a[j]) for j in along) + sum(int(a[j]) for j in from_end))
+    for block in (32, 64, 96):
+        truncated_row[-(-length // block), block](a, out, before, behind, step)
+        np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("length", [1, 64, 300])
+def test_searches_within_reach(length: int) -> None:
+    a = integers(length, np.int16)
+    a[::13] = 7
+    out = np.zeros(length, np.int64)
+    until_found[-(-length // 64), 64](a, out, 5)
+    for i in range(length):
+        near = [j for j in range(max(i - 5, 0), min(i + 6, length)) if a[j] == 7]
+        assert out[i] == (near[0] if near else -1)
+
+
+@pytest.mark.cpu_device("looks at its strategy")
+def test_windows_of_most_gangs_have_no_mask() -> None:
+    """Threads of a gang have loops of as many iterations where none is at an edge."""
+    a = integers((64, 256), np.float32)
+    told = truncated_box[(8, 8), (32, 8)].explain(a, np.zeros(a.shape, np.int64), 2)
+    assert told.form == "vectors"
+    loads = [line for line in str(told).splitlines() if "a[row, column]" in line]
+    assert loads, told
+    assert any("contiguous" in line for line in loads), told

@@ -81,6 +81,10 @@ class InsideShapes(VectorShapes):
                 return index
         return super().infer_from(instruction, block, shapes)
 
+    def never_wraps(self, value: Value, block: Block) -> bool:
+        """As the super class finds, or what is clamped, and so is no index that wraps."""
+        return (isinstance(value, Instruction) and bool(_name(value))) or super().never_wraps(value, block)
+
 
 def has_clamps(function: Function) -> bool:
     """Whether *function* has a clamp of integers."""
@@ -90,14 +94,24 @@ def has_clamps(function: Function) -> bool:
 def addresses(value: Instruction, behind: Sequence[Instruction]) -> bool:
     """Whether an access to memory among the instructions *behind*, which are in order, depends on *value* by its
     address."""
+    derived = _derive(value, behind)
+    return any(user.opcode in ("load", "store") and user.operands[-1] in derived for user in behind)
+
+
+def is_compared(value: Instruction, behind: Sequence[Instruction]) -> bool:
+    """Whether a comparison among the instructions *behind*, which are in order, depends on *value*, as where it is the
+    start or the end of a loop."""
+    derived = _derive(value, behind)
+    return any(user.opcode == "icmp" and not derived.isdisjoint(user.operands) for user in behind)
+
+
+def _derive(value: Instruction, behind: Sequence[Instruction]) -> set[Value]:
+    """*value*, and what is computed from it by the instructions *behind*."""
     derived: set[Value] = {value}
     for user in behind:
-        if user.opcode in ("load", "store"):
-            if user.operands[-1] in derived:
-                return True
-        elif (user.opcode in _DERIVING or _name(user)) and not derived.isdisjoint(user.operands):
+        if (user.opcode in _DERIVING or _name(user)) and not derived.isdisjoint(user.operands):
             derived.add(user)
-    return False
+    return derived
 
 
 _DERIVING: Collection[str] = REPEATED | {"getelementptr", "phi"}

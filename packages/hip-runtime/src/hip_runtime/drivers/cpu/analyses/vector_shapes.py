@@ -57,6 +57,7 @@ class VectorShapes:
         self._postdominators = immediate_postdominators(self.order.blocks, self.successors)
         self._shapes: dict[Instruction, Shape] = {}
         self.masked: set[Block] = set()
+        self._counted: set[Instruction] = set()
         self.divergent: set[Block] = set()
         """Blocks at whose end lanes can diverge."""
         self._solve()
@@ -191,6 +192,8 @@ class VectorShapes:
         """Whether an integer is strided without overflow in any lane, so that extending it keeps the stride."""
         if not isinstance(value, Instruction):
             return True
+        if value.opcode == "phi":
+            return self._counts_without_wrapping(value, block)
         if value.opcode == RAMP or self.reaches_over(value, self._find(value, block)) is not None:
             return True
         if value.opcode == "call":
@@ -200,6 +203,18 @@ class VectorShapes:
         if value.opcode in ("add", "sub") and "nsw" in value.flags and self.homes[value] not in self.masked:
             return block not in self.masked and all(self.never_wraps(operand, block) for operand in value.operands)
         return self._find(value, block) == 0
+
+    def _counts_without_wrapping(self, phi: Instruction, block: Block) -> bool:
+        """Whether all that *phi* can be is strided without overflow, given that it is in the iterations before."""
+        home = self.homes[phi]
+        if phi in self._counted:
+            return True
+        if block in self.masked or home in self.masked or not self._find(phi, block):
+            return self._find(phi, block) == 0
+        self._counted.add(phi)
+        holds = all(self.never_wraps(value, home) for value in phi.operands)
+        self._counted.discard(phi)
+        return holds
 
     def reaches_over(self, value: Value, shape: Shape | str) -> int | None:
         """How many low bits of *value*, which has *shape*, come from the lane alone, while those above, of which there
@@ -321,7 +336,9 @@ def _infer_division(
 def _infer_comparison(
     analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
 ) -> Shape:
-    """Comparisons with a number that no gang reaches over."""
+    """Comparisons with a number that no gang reaches over, and of numbers that grow alike from lane to lane."""
+    if shapes[0] == shapes[1] and isinstance(shapes[0], int):
+        return 0 if shapes[0] == 0 or _differs_alike(analysis, instruction, block) else VARYING
     split = _split_strided(analysis, instruction, shapes)
     if split is None:
         return _uniform_if_all(shapes)
@@ -335,6 +352,15 @@ def _infer_comparison(
     if predicate[1:] not in ("gt", "le") or number is None:
         return VARYING
     return VARYING if number + 1 & (1 << bits) - 1 else 0
+
+
+def _differs_alike(analysis: VectorShapes, comparison: Instruction, block: Block) -> bool:
+    """Whether all lanes decide a *comparison* of two numbers with the same stride alike: what they differ by is the
+    same, and which is larger is, too, as long as neither wraps."""
+    if comparison.predicate in ("eq", "ne"):
+        return True
+    is_signed = comparison.predicate.startswith("s") or "samesign" in comparison.flags
+    return is_signed and all(analysis.never_wraps(operand, block) for operand in comparison.operands)
 
 
 def _split_strided(

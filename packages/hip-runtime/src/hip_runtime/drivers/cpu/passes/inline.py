@@ -110,11 +110,13 @@ def _simplify(module: Any, machine: Any, inline_everything: bool, unroll: bool) 
 
 
 def _unroll(module: Any, options: Any) -> None:
-    """Fully unroll loops whose small trip count LLVM knows. There is no target machine, as for some LLVM would
-    partially unroll other loops, too."""
+    """Fully unroll loops whose small trip count LLVM knows, and make values of private arrays that are only accessed at
+    constant indices then. There is no target machine, as for some LLVM would partially unroll other loops, too."""
     passes = llvm.create_new_module_pass_manager()
-    passes.add_loop_unroll_pass()
-    passes.add_instruction_combine_pass()
+    for _ in range(2):  # it does not look at inner loops again whose trip count the outer one decides
+        passes.add_loop_unroll_pass()
+        passes.add_sroa_pass()
+        passes.add_instruction_combine_pass()
     passes.run(module, llvm.create_pass_builder(None, options))
 
 

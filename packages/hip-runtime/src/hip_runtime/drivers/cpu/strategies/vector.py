@@ -8,7 +8,7 @@ from hip_runtime.drivers.cpu.analyses.scattered_updates import find_scattered_up
 from hip_runtime.drivers.cpu.passes.unroll_steps import has_short_loop
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.strategies.form_choice import AUTO, MIN_LANES, VECTORS
-from hip_runtime.drivers.cpu.strategies.kernel_graph import read_kernel
+from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph, read_kernel
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import describe_axis
 from hip_runtime.drivers.cpu.strategies.plan import Plan
@@ -17,13 +17,17 @@ from hip_runtime.drivers.cpu.vectorize.gang_body import GangBody
 from hip_runtime.drivers.cpu.vectorize.update_tables import UpdateTables
 from hip_runtime.errors import UnsupportedError
 
+_MOST_PRIVATE_BYTES = 128
+"""Bytes of a thread's private arrays that unrolled loops may turn into values."""
+
+_MOST_UNROLLED = 500
+"""Instructions of an unrolled kernel whose private arrays have become values. LLVM's compile time grows with them, and
+so do the values that vectors of a gang hold at the same time."""
+
 
 def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     """A plan for a kernel whose threads do not wait for each other; if they turn out to spin, one with regions."""
-    graph = read_kernel(request, tiles=True, any_length=True, guesses_strides=True)
-    # of loops over arrays of many threads LLVM's compile time would be several times that
-    if not request.private_bytes and has_short_loop(graph.function):
-        graph = read_kernel(request, unroll=True, tiles=True, any_length=True, guesses_strides=True)
+    graph = _read_unrolled(request)
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs, form=VECTORS)
     item, kernel = graph.item, request.kernel
@@ -41,3 +45,20 @@ def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     build_worker(kernel, item, body)
     told = "; ".join(filter(None, [reason, body.describe(), describe_axis(item)]))
     return Plan(VECTORS, told, graph.module, item, multiple=body.multiple)
+
+
+def _read_unrolled(request: KernelRequest) -> KernelGraph:
+    """The graph of the kernel with loops of a few iterations unrolled; if it has private arrays only where that makes
+    values of all of them. Loops over arrays in memory that are written out for a gang would take LLVM several times as
+    long to compile."""
+    graph = _read(request)
+    arrays = [value for value in graph.function.instructions() if value.opcode == "alloca"]
+    if (arrays and request.private_bytes > _MOST_PRIVATE_BYTES) or not has_short_loop(graph.function):
+        return graph
+    unrolled = _read(request, unroll=True)
+    opcodes = [value.opcode for value in unrolled.function.instructions()]
+    return graph if arrays and ("alloca" in opcodes or len(opcodes) > _MOST_UNROLLED) else unrolled
+
+
+def _read(request: KernelRequest, unroll: bool = False) -> KernelGraph:
+    return read_kernel(request, unroll=unroll, tiles=True, any_length=True, guesses_strides=True)

@@ -35,11 +35,12 @@ class CoherentGuard:
         self._replaced: dict[Instruction, Value] = {}
         self._ranges = KnownRanges()
 
-    def add(self, found: CoherentDivision | Clamp) -> bool:
-        """Require that *found* is coherent; ``False`` if that cannot be told here."""
-        return self._add_clamp(found) if isinstance(found, Clamp) else self._add_division(found)
+    def add(self, found: CoherentDivision | Clamp, is_compared: bool = False) -> bool:
+        """Require that *found* is coherent; ``False`` if that cannot be told here. A clamp that *is_compared* is not
+        negative, either, so that it is known not to wrap."""
+        return self._add_clamp(found, is_compared) if isinstance(found, Clamp) else self._add_division(found)
 
-    def _add_clamp(self, clamp: Clamp) -> bool:
+    def _add_clamp(self, clamp: Clamp, is_compared: bool) -> bool:
         """Require that *clamp* is its index in all lanes, which the first and the last one tell."""
         kind = clamp.value.type
         assert isinstance(kind, ir.IntType)
@@ -56,6 +57,9 @@ class CoherentGuard:
         self._holds.append(self._insert("icmp", I1, end, limit, predicate=predicate))
         difference = clamp.subtracts and self._insert("sub", kind, index, limit)
         self._replaced[clamp.value] = difference or index
+        if is_compared and sign == "s" and reach > 0:
+            self._holds.append(self._compare("sge", first, 0))
+            self._replaced[clamp.value] = self._insert(RAMP, kind, first, constant(kind, clamp.stride))
         return True
 
     def _known_value(self, value: Value) -> Value:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from hip_runtime.drivers.cpu.analyses.clamps import Clamp, addresses, find_clamps
+from hip_runtime.drivers.cpu.analyses.clamps import Clamp, addresses, find_clamps, is_compared
 from hip_runtime.drivers.cpu.analyses.coherent_divisions import (
     CoherentDivision,
     expected_conditions,
@@ -120,14 +120,17 @@ class CoherentValues:
         written twice; ``None`` if that is too much."""
         if len(behind) > self._budget or any(value.opcode == "alloca" for value in behind):
             return None
-        coherent = [
-            found for found in coherent if isinstance(found, CoherentDivision) or addresses(found.value, behind)
-        ]
-        if not coherent:
+        compared = {found.value for found in coherent if isinstance(found, Clamp) and is_compared(found.value, behind)}
+        if not any(isinstance(found, CoherentDivision) or addresses(found.value, behind) for found in coherent):
             return None
+        coherent = [
+            found
+            for found in coherent
+            if isinstance(found, CoherentDivision) or found.value in compared or addresses(found.value, behind)
+        ]
         start = block.instructions.index(coherent[0].value)
         guard = CoherentGuard(block.instructions[:start], set(behind), self._width)
-        coherent = [found for found in coherent if guard.add(found)]
+        coherent = [found for found in coherent if guard.add(found, found.value in compared)]
         if not coherent:
             return None
         divisions = [found for found in coherent if isinstance(found, CoherentDivision)]
@@ -140,7 +143,8 @@ class CoherentValues:
         following = _find_following(block, shapes)
         start = block.instructions.index(coherent[0].value)
         behind = [*block.instructions[start:], *(value for other in following for value in other.instructions)]
-        if not _is_entered_from(block, following, shapes):
+        has_divisions = any(isinstance(found, CoherentDivision) for found in coherent)
+        if has_divisions and not _is_entered_from(block, following, shapes):
             return False
         guard = self._make_guard(block, behind, coherent, shapes)
         if guard is None:
@@ -153,6 +157,7 @@ class CoherentValues:
         if block in self._early_exits:
             self._early_exits[apart] = self._early_exits.pop(block)
         copies = self._copy([apart, *following])
+        _enter_by(copies, {apart, *following})
         self.apart.update([apart, *following])
         block.instructions = guard.finish(copies.blocks[apart], apart)
         guard.simplify(copies)
@@ -185,6 +190,18 @@ def _find_following(block: Block, shapes: VectorShapes) -> list[Block]:
                 found.add(target)
                 waiting.append(target)
     return [other for other in shapes.order.blocks if other in found]
+
+
+def _enter_by(copies: Copies, originals: Collection[Block]) -> None:
+    """Leave out what phis of the *copies* have for paths that do not come from copies of the *originals*: these lead to
+    the originals only."""
+    inside = {copies.blocks[block] for block in originals}
+    for block in inside:
+        for phi in block.phis:
+            kept = [
+                (value, source) for value, source in zip(phi.operands, phi.targets, strict=True) if source in inside
+            ]
+            phi.operands, phi.targets = [value for value, _ in kept], [source for _, source in kept]
 
 
 def _is_entered_from(block: Block, following: Collection[Block], shapes: VectorShapes) -> bool:

@@ -176,6 +176,75 @@ def test_rows_of_each_thread_are_left_to_a_loop(device: Device, flags: str) -> N
     np.testing.assert_allclose(found, x.sum(axis=1), rtol=1e-5)
 
 
+def test_rows_whose_sum_waits_for_each_result_are_run_by_lanes(device: Device) -> None:
+    """As hashes: processors multiply as they wait for the product before."""
+    text = ROW.replace(
+        "%next = fadd FLAGS float %sum, %v", "%with = fadd float %sum, %v\n  %next = fmul float %with, 0.5"
+    )
+    x = np.random.default_rng(1).random((128, 64), np.float32)
+    form, found = form_of(device, text, x, 64)
+    assert ": vectors (" in form
+    expected = np.zeros(128, np.float32)
+    for column in x.T:
+        expected = (expected + column) * np.float32(0.5)
+    np.testing.assert_array_equal(found, expected)
+
+
+AGAIN = f"""
+define void @k(ptr noalias %item, ptr %out, ptr %x, i64 %n) {{
+entry:
+{GLOBAL_X}
+  %row = mul i64 %i, %n
+  %first = getelementptr float, ptr %x, i64 %row
+  br label %outer
+outer:
+  %c = phi i64 [ 0, %entry ], [ %c.more, %after ]
+  %all = phi float [ 0.0, %entry ], [ %larger, %after ]
+  %scale = sitofp i64 %c to float
+  br label %loop
+loop:
+  %j = phi i64 [ 0, %outer ], [ %more, %loop ]
+  %sum = phi float [ 0.0, %outer ], [ %next, %loop ]
+  %p = getelementptr float, ptr %first, i64 %j
+  %v = load float, ptr %p
+  %scaled = fmul float %v, %scale
+  %next = fadd float %sum, %scaled
+  %more = add nuw nsw i64 %j, 1
+  %again = icmp slt i64 %more, %n
+  br i1 %again, label %loop, label %after
+after:
+  %is = fcmp ogt float %next, %all
+  %larger = select i1 %is, float %next, float %all
+  %c.more = add nuw nsw i64 %c, 1
+  %c.again = icmp slt i64 %c.more, 5
+  br i1 %c.again, label %outer, label %done
+done:
+  %q = getelementptr float, ptr %out, i64 %i
+  store float %larger, ptr %q
+  ret void
+}}
+"""
+"""Each thread goes through its row several times."""
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_rows_that_are_read_again_are_run_by_lanes(device: Device, again: bool) -> None:
+    text = AGAIN if again else AGAIN.replace("ptr %first, i64 %j", "ptr %first, i64 %at").replace(
+        "  %p = getelem", "  %far = mul i64 %c, %n\n  %at = add i64 %far, %j\n  %p = getelem"
+    )  # fmt: skip
+    x = np.random.default_rng(1).random(128 * 3 + 5 * 3, np.float32)
+    form, found = form_of(device, text, x, 3)
+    assert (": vectors (" in form) == again
+    rows = x[: 128 * 3].reshape(128, 3)
+    expected = np.zeros(128, np.float32)
+    for c in range(5):
+        sums = np.zeros(128, np.float32)
+        for j in range(3):
+            sums += (rows[:, j] if again else x[3 * (np.arange(128) + c) + j]) * np.float32(c)
+        expected = np.maximum(expected, sums)
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_columns_are_summed_by_lanes(device: Device) -> None:
     x = np.random.default_rng(2).random((64, 128), np.float32)
     form, found = form_of(device, COLUMN.replace("FLAGS", ""), x, 64)

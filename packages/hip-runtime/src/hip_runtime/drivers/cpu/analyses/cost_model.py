@@ -15,6 +15,7 @@ from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
 from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
+from hip_runtime.drivers.cpu.analyses.recurrences import innermost_loops, latency
 from hip_runtime.drivers.cpu.analyses.stride_speculation import (
     SpeculatedStride,
     speculate_strides,
@@ -23,7 +24,7 @@ from hip_runtime.drivers.cpu.analyses.stride_speculation import (
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import is_combinable, is_uniform_load
 from hip_runtime.drivers.cpu.analyses.unit_stride_loops import UnitStrideLoops
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
-from hip_runtime.drivers.cpu.ir.model import Block, Instruction
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1
 from hip_runtime.errors import UnsupportedError
 
@@ -33,9 +34,14 @@ _SCALAR, _LANE = 0.27, 0.06
 _STRIDED_ACCESS = 1.0
 """A load or store of a thread in a loop whose stride is not that of a contiguous array."""
 
-_GATHER, _SCATTER, _GATHER_ROWS = 1.5, 2.0, 3.5
+_GATHER, _SCATTER, _GATHER_ROWS = 1.5, 2.0, 4.0
 """A load or a store whose lanes are not contiguous; and one where each lane accesses a row of its own, with unit stride
-or in neighbouring gangs, which keeps as many cache lines in use as there are lanes."""
+or in neighbouring gangs, which keeps as many cache lines in use as there are lanes. Not so rows that an outer loop
+accesses again and again: these are short, or few."""
+
+_WAITING = 0.9
+"""The part of the time that a thread which runs alone waits for the result of the last iteration: meanwhile the
+processor executes some of the next thread."""
 
 _DIVISION, _FLOAT_DIVISION = 2.0, 0.6
 """An integer division of a thread; and of a lane, if all lanes divide as floats."""
@@ -121,6 +127,7 @@ class _Estimate:
     def total(self, without: Collection[Block] = ()) -> tuple[float, float]:
         """The cost of a thread that runs alone, and of a lane, *without* some blocks."""
         scalar = vector = 0.0
+        alone: dict[frozenset[Block], float] = {}
         for block in self._shapes.order.blocks:
             if block in without:
                 continue
@@ -136,7 +143,16 @@ class _Estimate:
                 leaves = any(target not in loops[-1] for target in self._shapes.successors(block))
                 scalar_block += _LOOP_MISPREDICTION / _TRIP_COUNT if leaves else _BRANCH_MISPREDICTION
             scalar, vector = scalar + scalar_block * weight, vector + lane_block * weight
-        return scalar, vector
+            if loops:
+                alone[loops[-1]] = alone.get(loops[-1], 0.0) + scalar_block
+        return scalar + sum(self._waits(loop, alone.get(loop, 0.0)) for loop in innermost_loops(self._shapes)), vector
+
+    def _waits(self, loop: frozenset[Block], cost: float) -> float:
+        """Cycles that a thread which runs alone waits for results in *loop*, whose instructions *cost* so much."""
+        if loop in self._unit_stride_loops:
+            return 0.0
+        depth = max(len(self._shapes.order.loops[block]) for block in loop)
+        return max(_WAITING * latency(loop, self._shapes) - cost, 0.0) * float(_TRIP_COUNT ** min(depth, _MAX_DEPTH))
 
     def _costs(self, value: Instruction, block: Block) -> tuple[float, float]:
         if value.opcode in ("phi", "alloca"):
@@ -183,9 +199,25 @@ class _Estimate:
             return scalar, _SCALARIZED
         if shape is not VARYING and 0 <= shape <= MAX_STRIDE * self._size_of(accessed):
             return scalar, _LANE
-        if unit_stride or value in self._rows:
+        if (unit_stride and not self._is_repeated(address, loops)) or value in self._rows:
             return scalar, _GATHER_ROWS
         return scalar, _GATHER if value.opcode == "load" else _SCATTER
+
+    def _is_repeated(self, address: Value, loops: tuple[frozenset[Block], ...]) -> bool:
+        """Whether the second innermost of *loops* does not change which row the innermost goes through by *address*."""
+        if len(loops) < 2:
+            return False
+        waiting, seen = [address], {address}
+        while waiting:
+            value = waiting.pop()
+            home = self._shapes.homes.get(value) if isinstance(value, Instruction) else None
+            if not isinstance(value, Instruction) or home not in loops[-2]:
+                continue
+            if value.opcode == "load" or (value.opcode == "phi" and home not in loops[-1]):
+                return False
+            waiting += set(value.operands) - seen
+            seen.update(value.operands)
+        return True
 
 
 def _is_locked(update: Instruction) -> bool:

@@ -35,10 +35,13 @@ _MOST_VALUES = 8
 
 def waits_for_results(shapes: VectorShapes, size_of: SizeOf, width: int) -> bool:
     """Whether a kernel with *shapes* has an innermost loop that, in gangs of *width* lanes, waits for results."""
-    return any(0 < _throughput(loop, shapes, size_of, width) <= _latency(loop, shapes) for loop in _innermost(shapes))
+    return any(
+        0 < _throughput(loop, shapes, size_of, width) <= latency(loop, shapes) for loop in innermost_loops(shapes)
+    )
 
 
-def _innermost(shapes: VectorShapes) -> Iterator[frozenset[Block]]:
+def innermost_loops(shapes: VectorShapes) -> Iterator[frozenset[Block]]:
+    """The loops that have no other in them."""
     loops = {inside[-1] for inside in shapes.order.loops.values() if inside}
     outer = {loop for inside in shapes.order.loops.values() for loop in inside[:-1]}
     return (loop for loop in loops if loop not in outer)
@@ -61,8 +64,8 @@ def _bytes_per_lane(value: Instruction, size_of: SizeOf) -> int:
     return max((size_of(kind) for kind in kinds if isinstance(kind, _NUMBERS)), default=_LEAST_BYTES)
 
 
-def _latency(loop: frozenset[Block], shapes: VectorShapes) -> float:
-    """Cycles that an iteration takes at least, as it needs results of the last one."""
+def latency(loop: frozenset[Block], shapes: VectorShapes) -> float:
+    """Cycles that an iteration of *loop* takes at least, as it needs results of the last one."""
     blocks = [block for block in shapes.order.blocks if block in loop]
     carried = [phi for phi in blocks[0].phis if shapes.at_definition(phi) is VARYING]
     if not 0 < len(carried) <= _MOST_VALUES:

@@ -102,7 +102,8 @@ class GangFunction:
 
     @property
     def _has_registers_left(self) -> bool:
-        return has_registers_left(self.shapes, self._size_of, self.width)
+        """Not where indices are clamped: of twice the lanes, twice as many run with those at an edge."""
+        return not has_clamps(self._graph) and has_registers_left(self.shapes, self._size_of, self.width)
 
     def follow_rows(self, widens: bool) -> GangFunction | None:
         """The same function for gangs that begin where rows do, of twice the width if it *widens* and that is better;

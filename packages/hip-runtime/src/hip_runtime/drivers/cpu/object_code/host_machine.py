@@ -47,6 +47,14 @@ def spreads_masks() -> bool:
     return bool(features.get("avx512bw") and features.get("avx512vl") and features.get("bmi2"))
 
 
+@cache
+def packs_lanes(nbytes: int) -> bool:
+    """Whether the current processor has an instruction that packs the elements of a vector, of *nbytes* each, that a
+    mask chooses."""
+    features = llvm.get_host_cpu_features()
+    return bool(spreads_masks() and (nbytes in (4, 8) or (nbytes < 4 and features.get("avx512vbmi2"))))
+
+
 def has_mask_registers() -> bool:
     """Whether masks have registers of their own, a bit for each lane, as with AVX-512."""
     return vector_bytes() == 64

@@ -56,6 +56,8 @@ class GangValues:
         self._spread: dict[Value, ir.Value] = {}
         self._divided: dict[tuple[Value, Value, bool], tuple[ir.Value, ir.Value]] = {}
         """Quotients and remainders of this block, by operands and whether these have a sign."""
+        self.places: dict[Instruction, ir.Value] = {}
+        """Atomic operations of this block that count on by one for each active lane: the number before."""
         self._variables: dict[tuple[Instruction, bool], ir.Value] = {}
         self._running: RunningLanes | None = None
         self._speculated = SpeculativeBases(shapes, lanes, self.place, self.scalar)
@@ -63,7 +65,7 @@ class GangValues:
     def begin(self, block: Block, mask: ir.Value | None) -> None:
         """Start another block."""
         self.block, self.mask, self.lane = block, mask, self.only_lane(block)
-        self.values, self._spread, self._divided = {}, {}, {}
+        self.values, self._spread, self._divided, self.places = {}, {}, {}, {}
         self._speculated.begin(block)
 
     @property

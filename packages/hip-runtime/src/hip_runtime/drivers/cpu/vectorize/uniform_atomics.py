@@ -10,7 +10,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import FLOAT_REDUCTIONS, INTEGER_REDUCTIONS, SUMS
-from hip_runtime.drivers.cpu.ir.model import Instruction
+from hip_runtime.drivers.cpu.ir.model import Constant, Instruction
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, allocate
 from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
@@ -54,9 +54,18 @@ def write_uniform_atomic(code: GangValues, instruction: Instruction) -> ir.Value
     if old_place is None:
         return None
     assert values is not None
-    first = lanes.splat(builder.load(old_place, typ=instruction.type))
+    old = builder.load(old_place, typ=instruction.type)
+    if _counts_by_one(instruction):
+        code.places[instruction] = lanes.freeze(old)  # no number where no lane is active
+    first = lanes.splat(old)
     before = _sum_before(code, values)
     return builder.add(first, before) if instruction.operation == "add" else builder.sub(first, before)
+
+
+def _counts_by_one(instruction: Instruction) -> bool:
+    """Whether *instruction* adds 1 for each lane."""
+    added = instruction.operands[1]
+    return instruction.operation == "add" and isinstance(added, Constant) and added.number == 1
 
 
 def _collect(code: GangValues, instruction: Instruction) -> None:

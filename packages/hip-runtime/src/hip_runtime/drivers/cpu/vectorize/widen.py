@@ -31,6 +31,7 @@ from hip_runtime.drivers.cpu.ir.model import (
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, VOID
 from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
+from hip_runtime.drivers.cpu.vectorize.appended_stores import is_appended, write_appended
 from hip_runtime.drivers.cpu.vectorize.integer_division import write_quotient
 from hip_runtime.drivers.cpu.vectorize.linear_masks import is_linear, write_linear_mask
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
@@ -284,6 +285,9 @@ class Widener(SingleLane):
         elif stride := self._element_stride(value.type, pointer):
             self._form, self._stride = remarks.STRIDED, stride
             self._store_strided(self.vector(value), self.scalar(pointer), stride, align)
+        elif is_appended(self, pointer, value.type):
+            self._form = remarks.SPECULATED
+            write_appended(self, self.vector(value), pointer, align)
         else:
             self._store_scattered(self.vector(value), pointer, align)
 

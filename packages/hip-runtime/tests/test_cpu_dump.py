@@ -29,7 +29,7 @@ def test_everything_on_standard_error(capsys: pytest.CaptureFixture[str]) -> Non
     shown = capsys.readouterr().err
     titles = TITLE.findall(shown)
     assert titles[0] == "LLVM IR that was handed in"
-    assert titles[1:4] == ["after read", "after mark_elementwise_calls", "after freeze_loads"]
+    assert titles[1:5] == ["after read", "after mark_elementwise_calls", "after merge_phis", "after freeze_loads"]
     assert "after vector_shapes spmd.gang" in titles
     assert titles[-3] == "graph of spmd.gang"
     assert titles[-2].startswith("LLVM IR, optimised, as vectors: no thread waits for another; ")

@@ -24,7 +24,7 @@ _LEAST_BYTES = 16
 def is_appended(code: GangValues, pointer: Value, kind: ir.Type) -> bool:
     """Whether active lanes that store values of *kind* at *pointer* store to neighbours, one after another, unless a
     place is negative; and the processor packs lanes."""
-    nbytes = 0 if isinstance(kind, ir.PointerType) else size_in_memory(kind)
+    nbytes = _size(kind)
     return code.lanes.width * nbytes >= _LEAST_BYTES and nbytes == _distance(code, pointer) and packs_lanes(nbytes)
 
 
@@ -45,9 +45,15 @@ def _distance(code: GangValues, value: Value) -> int | None:
         return _distance(code, value.operands[2])
     if value.opcode == "getelementptr" and len(value.operands) == 2 and value.source_type is not None:
         base, index = (_distance(code, operand) for operand in value.operands)
-        nbytes = size_in_memory(value.source_type)
+        nbytes = _size(value.source_type)
         return None if base is None or index is None or not nbytes else base + index * nbytes
     return None
+
+
+def _size(kind: ir.Type) -> int:
+    """The size of a number of *kind*; 0 of what is none."""
+    is_number = isinstance(kind, ir.IntType | ir.HalfType | ir.FloatType | ir.DoubleType)
+    return size_in_memory(kind) if is_number and kind != I1 else 0
 
 
 def _asks_for_negative(code: GangValues, condition: Value) -> bool:

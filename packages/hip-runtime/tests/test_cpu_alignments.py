@@ -11,7 +11,8 @@ from test_cpu_regions import kernel, launch
 
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.analyses.alignments import align_gangs
-from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
+from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.model import Instruction
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hip_runtime.drivers.cpu.analyses.conditions import read_order, split_condition
-from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
+from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 
 

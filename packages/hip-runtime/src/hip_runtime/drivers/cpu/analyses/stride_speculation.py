@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, Shape, VectorShapes
+from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Instruction, Value
 
 _PROPAGATING = frozenset({"add", "sub", "or", "mul", "shl", "getelementptr"})

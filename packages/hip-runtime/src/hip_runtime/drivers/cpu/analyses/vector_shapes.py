@@ -18,14 +18,11 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_devicelib.cached_property import cached_property
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.analyses.affine import coefficient, signed_number
 from hip_runtime.drivers.cpu.analyses.alignments import Alignments
 from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks
-from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
-from hip_runtime.drivers.cpu.ir.model import AGREE, FIRST, PARAMETER, RAMP, Block, Function, Instruction, Value
+from hip_runtime.drivers.cpu.analyses.shape_rules import RULES, VARYING, Shape, uniform_if_all
+from hip_runtime.drivers.cpu.ir.model import RAMP, Block, Function, Instruction, Value
 
-VARYING = None
-Shape = int | None
 _UNKNOWN = "unknown"
 
 
@@ -47,8 +44,8 @@ class VectorShapes:
         self.consecutive = frozenset({spmd.thread_idx(along), intrinsics.global_idx(along), intrinsics.NUMBER})
         """Intrinsics whose result grows by one from lane to lane and never wraps."""
         self._assumed = assumed
-        self._size_of = size_of
-        self._private_stride = private_stride
+        self.size_of = size_of
+        self.private_stride = private_stride
         self.lanes_consecutive = lanes_consecutive
         """Whether gangs begin where the thread's index is a multiple of their width, which divides that of waves."""
         self._alignments = alignments
@@ -73,7 +70,7 @@ class VectorShapes:
 
     def of(self, value: Value, block: Block) -> Shape:
         """The shape of *value* as seen from *block*: values that leave a masked loop vary."""
-        found = self._find(value, block)
+        found = self.find(value, block)
         return VARYING if isinstance(found, str) else found
 
     def at_definition(self, value: Instruction) -> Shape:
@@ -103,7 +100,8 @@ class VectorShapes:
         """The block where lanes that diverge at *block* reconverge; ``None`` if that is the exit."""
         return self._postdominators[block]
 
-    def _find(self, value: Value, block: Block) -> Shape | str:
+    def find(self, value: Value, block: Block) -> Shape | str:
+        """The shape of *value* as seen from *block*, as far as that is known."""
         if not isinstance(value, Instruction):
             return 0
         shape = self._shapes.get(value, _UNKNOWN)
@@ -129,7 +127,7 @@ class VectorShapes:
         targets = self.successors(block)
         if len(targets) < 2 or block in self.divergent:
             return False
-        if self._find(block.terminator.operands[0], block) in (0, _UNKNOWN):
+        if self.find(block.terminator.operands[0], block) in (0, _UNKNOWN):
             return False
         self.divergent.add(block)
         reconvergence = self._postdominators[block]
@@ -146,15 +144,15 @@ class VectorShapes:
     def _infer(self, instruction: Instruction, block: Block) -> Shape | str:
         if instruction.opcode == "phi":
             return self._infer_phi(instruction, block)
-        shapes = [self._find(operand, block) for operand in instruction.operands]
+        shapes = [self.find(operand, block) for operand in instruction.operands]
         if _UNKNOWN in shapes:
             return _UNKNOWN
         return self.infer_from(instruction, block, shapes)
 
     def infer_from(self, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
         """The shape of *instruction*, which is not a ``phi``, if its operands have *shapes*."""
-        special = _RULES.get(instruction.opcode)
-        found = special(self, instruction, block, shapes) if special is not None else _uniform_if_all(shapes)
+        special = RULES.get(instruction.opcode)
+        found = special(self, instruction, block, shapes) if special is not None else uniform_if_all(shapes)
         if found and (
             not isinstance(instruction.type, ir.IntType | ir.PointerType) or instruction.type == ir.IntType(1)
         ):
@@ -167,7 +165,7 @@ class VectorShapes:
             if source in self.order.loops and block in self.successors(source)
         ]  # fmt: skip
         # A value that leaves a masked loop varies in this block, even if it is strided in the block that it comes from.
-        shapes = {self._find(value, place) for value, source in pairs for place in (source, block)} - {_UNKNOWN}
+        shapes = {self.find(value, place) for value, source in pairs for place in (source, block)} - {_UNKNOWN}
         if not shapes:
             return _UNKNOWN
         if len(shapes) > 1 or VARYING in shapes:
@@ -194,23 +192,23 @@ class VectorShapes:
             return True
         if value.opcode == "phi":
             return self._counts_without_wrapping(value, block)
-        if value.opcode == RAMP or self.reaches_over(value, self._find(value, block)) is not None:
+        if value.opcode == RAMP or self.reaches_over(value, self.find(value, block)) is not None:
             return True
         if value.opcode == "call":
-            return value.callee in self.consecutive or self._find(value, block) == 0
+            return value.callee in self.consecutive or self.find(value, block) == 0
         if value.opcode in ("zext", "sext"):
             return self.never_wraps(value.operands[0], block)
         if value.opcode in ("add", "sub") and "nsw" in value.flags and self.homes[value] not in self.masked:
             return block not in self.masked and all(self.never_wraps(operand, block) for operand in value.operands)
-        return self._find(value, block) == 0
+        return self.find(value, block) == 0
 
     def _counts_without_wrapping(self, phi: Instruction, block: Block) -> bool:
         """Whether all that *phi* can be is strided without overflow, given that it is in the iterations before."""
         home = self.homes[phi]
         if phi in self._counted:
             return True
-        if block in self.masked or home in self.masked or not self._find(phi, block):
-            return self._find(phi, block) == 0
+        if block in self.masked or home in self.masked or not self.find(phi, block):
+            return self.find(phi, block) == 0
         self._counted.add(phi)
         holds = all(self.never_wraps(value, home) for value in phi.operands)
         self._counted.discard(phi)
@@ -232,191 +230,3 @@ class VectorShapes:
     def is_multiple(self, value: Value, bits: int) -> bool:
         """Whether the lowest *bits* of *value*, which is uniform, are known to be 0."""
         return self._alignments is not None and self._alignments.of(value) >= bits
-
-
-def _uniform_if_all(shapes: Sequence[Shape | str]) -> Shape:
-    return 0 if all(shape == 0 for shape in shapes) else VARYING
-
-
-def _infer_affine(
-    analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
-) -> Shape:
-    """Sums, products and addresses. An index of fewer bits than an address must not wrap around."""
-    strides = [shape if isinstance(shape, int) else None for shape in shapes]
-    if instruction.opcode == "getelementptr":
-        for index, stride in zip(instruction.operands[1:], strides[1:], strict=True):
-            if stride and index.type != ir.IntType(64) and not analysis.never_wraps(index, block):
-                return VARYING
-    return coefficient(instruction, strides, analysis._size_of)
-
-
-def _infer_extension(
-    analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
-) -> Shape:
-    (shape,) = shapes
-    if shape and analysis.reaches_over(instruction.operands[0], shape) is not None:
-        assert isinstance(shape, int)
-        return shape
-    if instruction.opcode == "zext" and shape == 1 and _is_index_sum(analysis, instruction.operands[0], block):
-        return 1
-    if shape and not analysis.never_wraps(instruction.operands[0], block):
-        return VARYING
-    if shape and instruction.opcode == "zext" and "nneg" not in instruction.flags:
-        (operand,) = instruction.operands
-        if not isinstance(operand, Instruction):
-            return VARYING
-        if operand.opcode != RAMP and operand.callee not in analysis.consecutive:
-            return VARYING
-    assert not isinstance(shape, str)
-    return shape
-
-
-def _is_index_sum(analysis: VectorShapes, value: Value, block: Block) -> bool:
-    """Whether *value* is a thread index plus a uniform number, without overflow as a number without sign."""
-    if not isinstance(value, Instruction) or value.opcode != "add" or "nuw" not in value.flags:
-        return False
-    home = analysis.homes[value]
-    if block in analysis.masked or home in analysis.masked:
-        return False
-    return all(
-        analysis._find(operand, home) == 0
-        or getattr(operand, "callee", "") in analysis.consecutive
-        or analysis.reaches_over(operand, analysis._find(operand, home)) is not None
-        for operand in value.operands
-    )
-
-
-def _infer_bits(analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
-    """``and``, ``or`` and ``xor`` of a strided number and one that is uniform."""
-    if instruction.opcode == "or" and (found := _infer_affine(analysis, instruction, block, shapes)) is not VARYING:
-        return found
-    split = _split_strided(analysis, instruction, shapes)
-    if split is None:
-        return _uniform_if_all(shapes)
-    stride, bits, other = split
-    low = (1 << bits) - 1
-    number = signed_number(other)
-    if number is None and not analysis.is_multiple(other, bits):
-        return VARYING
-    number = 0 if number is None else number & low
-    if number == 0:
-        return 0 if instruction.opcode == "and" else stride
-    return {"and": stride, "or": 0}.get(instruction.opcode, VARYING) if number == low else VARYING
-
-
-def _infer_shift(
-    analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
-) -> Shape:
-    """Shifts to the right by a constant: of what the lanes differ in, or of the bits above that only."""
-    by = signed_number(instruction.operands[1])
-    split = _split_strided(analysis, instruction, shapes)
-    if by is None or split is None or by < 0:
-        return _uniform_if_all(shapes)
-    stride, bits, _ = split
-    if bits <= by:
-        return 0
-    return VARYING if stride % (1 << by) else stride >> by
-
-
-def _infer_division(
-    analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
-) -> Shape:
-    """Quotients and remainders without sign, by multiples of what the lanes reach over. Under a mask only by constants:
-    others may be 0 where no lane divides."""
-    split = _split_strided(analysis, instruction, shapes)
-    if split is None or shapes[0] == 0:
-        return _uniform_if_all(shapes)
-    stride, bits, divisor = split
-    number = signed_number(divisor)
-    if number == 0 or (number is None and block in analysis.masked) or not analysis.is_multiple(divisor, bits):
-        return VARYING
-    return 0 if instruction.opcode == "udiv" else stride
-
-
-def _infer_comparison(
-    analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
-) -> Shape:
-    """Comparisons with a number that no gang reaches over, and of numbers that grow alike from lane to lane."""
-    if shapes[0] == shapes[1] and isinstance(shapes[0], int):
-        return 0 if shapes[0] == 0 or _differs_alike(analysis, instruction, block) else VARYING
-    split = _split_strided(analysis, instruction, shapes)
-    if split is None:
-        return _uniform_if_all(shapes)
-    _, bits, other = split
-    predicate = instruction.predicate
-    if shapes[0] == 0:
-        predicate = predicate.translate(str.maketrans("lg", "gl"))
-    if predicate[1:] in ("lt", "ge"):
-        return 0 if analysis.is_multiple(other, bits) else VARYING
-    number = signed_number(other)
-    if predicate[1:] not in ("gt", "le") or number is None:
-        return VARYING
-    return VARYING if number + 1 & (1 << bits) - 1 else 0
-
-
-def _differs_alike(analysis: VectorShapes, comparison: Instruction, block: Block) -> bool:
-    """Whether all lanes decide a *comparison* of two numbers with the same stride alike: what they differ by is the
-    same, and which is larger is, too, as long as neither wraps."""
-    if comparison.predicate in ("eq", "ne"):
-        return True
-    is_signed = comparison.predicate.startswith("s") or "samesign" in comparison.flags
-    return is_signed and all(analysis.never_wraps(operand, block) for operand in comparison.operands)
-
-
-def _split_strided(
-    analysis: VectorShapes, instruction: Instruction, shapes: Sequence[Shape | str]
-) -> tuple[int, int, Value] | None:
-    """The stride of the operand of *instruction* that is strided, how many bits come from the lane, and the operand
-    that is uniform; ``None`` if they are of other *shapes*."""
-    for number in (0, 1):
-        stride, other = shapes[number], shapes[1 - number]
-        if isinstance(stride, int) and stride > 0 and other == 0:
-            bits = analysis.reaches_over(instruction.operands[number], stride)
-            return None if bits is None else (stride, bits, instruction.operands[1 - number])
-    return None
-
-
-def _infer_select(
-    analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
-) -> Shape:
-    condition, left, right = shapes
-    return left if condition == 0 and left == right and isinstance(left, int) else VARYING
-
-
-def _infer_load(analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
-    return VARYING if instruction.volatile or instruction.atomic else _uniform_if_all(shapes)
-
-
-def _infer_call(analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
-    name = instruction.callee
-    if name in analysis.consecutive:
-        return 1
-    if name == spmd.LANE:
-        return 1 if analysis.lanes_consecutive else VARYING
-    if intrinsics.is_pure(name) or name in (spmd.BALLOT, spmd.ACTIVE_LANES):
-        return 0
-    if name.startswith(spmd.SHUFFLE):  # whichever lane it is from, if all have the same
-        return 0 if shapes[instruction.operands.index(instruction.arguments[1])] == 0 else VARYING
-    return _uniform_if_all(shapes) if is_arithmetic(name) or instruction.elementwise else VARYING
-
-
-def _infer_varying(
-    analysis: VectorShapes, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]
-) -> Shape:
-    return VARYING
-
-
-_RULES: dict[str, Callable[[VectorShapes, Instruction, Block, Sequence[Shape | str]], Shape]] = {
-    **dict.fromkeys(("add", "sub", "mul", "shl", "trunc", "freeze", "getelementptr"), _infer_affine),
-    **dict.fromkeys(("and", "or", "xor"), _infer_bits),
-    **dict.fromkeys(("lshr", "ashr"), _infer_shift),
-    **dict.fromkeys(("udiv", "urem"), _infer_division),
-    "icmp": _infer_comparison,
-    "zext": _infer_extension, "sext": _infer_extension,
-    "select": _infer_select, "load": _infer_load, "call": _infer_call, "atomicrmw": _infer_varying,
-    "cmpxchg": _infer_varying,
-    PARAMETER: _infer_varying,
-    **dict.fromkeys((AGREE, FIRST), lambda analysis, instruction, block, shapes: 0),
-    RAMP: lambda analysis, instruction, block, shapes: signed_number(instruction.operands[1]),
-    "alloca": lambda analysis, instruction, block, shapes: analysis._private_stride(instruction),
-}  # fmt: skip

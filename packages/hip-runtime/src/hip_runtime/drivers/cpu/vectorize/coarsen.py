@@ -11,7 +11,8 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
-from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
+from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Value
 from hip_runtime.drivers.cpu.llvmir import I1
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction

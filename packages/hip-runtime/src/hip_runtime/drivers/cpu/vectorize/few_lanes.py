@@ -16,7 +16,8 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
-from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, VectorShapes
+from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, I64
 from hip_runtime.drivers.cpu.vectorize.early_exit import find_early_exit

@@ -9,7 +9,7 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.demanded_lanes import DemandedLanes, is_lanewise
 from hip_runtime.drivers.cpu.analyses.running_lanes import RunningLanes
-from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING, Shape
+from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
 from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I32
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
-from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING
+from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I64, allocate

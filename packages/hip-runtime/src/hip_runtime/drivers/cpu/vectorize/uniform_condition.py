@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.conditions import is_difference, read_order, split_condition
-from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING
+from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1, compare, have_same_sign
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues

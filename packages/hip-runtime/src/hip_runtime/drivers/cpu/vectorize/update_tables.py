@@ -17,7 +17,7 @@ from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
 from hip_runtime.drivers.cpu.abi.work_item import LINE, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.analyses.scattered_updates import ScatteredUpdates, UpdatedArray
-from hip_runtime.drivers.cpu.analyses.vector_shapes import VARYING
+from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
 from hip_runtime.drivers.cpu.ir.model import Instruction
 from hip_runtime.drivers.cpu.ir.writer import write_instruction

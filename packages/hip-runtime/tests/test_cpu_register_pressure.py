@@ -120,3 +120,35 @@ def test_elements_in_steps_are_shuffled(device: Device, step: int, times: int) -
     form, found = launch(device, body, x, np.zeros(THREADS, np.int8))
     np.testing.assert_array_equal(found, x[: THREADS * step : step] if step > 0 else x[THREADS:0:-1])
     assert lanes_of(form) == times * default_lanes()
+
+
+CLAMPED = """
+  %before = add nsw i64 %i, -1
+  %at = call i64 @llvm.smax.i64(i64 %before, i64 0)
+  %from = getelementptr float, ptr %x, i64 %at
+  %v = load float, ptr %from
+  %w = call float @llvm.maxnum.f32(float %v, float 50.0)
+  %number = fptosi float %v to i32
+  %least = call i32 @llvm.smax.i32(i32 %number, i32 50)
+  %to = getelementptr float, ptr %out, i64 %i
+  %both = sitofp i32 %least to float
+  store float %both, ptr %to
+  ret void
+"""
+
+
+@pytest.mark.parametrize(("index", "times"), [("%at", 1), ("%i", 2)], ids=["an index", "data"])
+def test_of_clamped_indices_gangs_stay_as_they_are(device: Device, index: str, times: int) -> None:
+    """Of twice the lanes, twice as many would run with those at an edge."""
+    body = CLAMPED.replace("ptr %x, i64 %at", f"ptr %x, i64 {index}")
+    if index == "%i":
+        body = body.replace("  %at = call i64 @llvm.smax.i64(i64 %before, i64 0)\n", "")
+    declared = "declare i64 @llvm.smax.i64(i64, i64)\ndeclare i32 @llvm.smax.i32(i32, i32)\n"
+    declared += "declare float @llvm.maxnum.f32(float, float)\n"
+    x = np.random.default_rng(1).integers(0, 100, THREADS).astype(np.float32)
+    form, found = launch(
+        device, f"{body}}}\n{declared}define void @unused() {{\n  ret void", x, np.zeros(THREADS, np.float32)
+    )
+    places = np.maximum(np.arange(THREADS) - 1, 0) if times == 1 else np.arange(THREADS)
+    np.testing.assert_array_equal(found, np.maximum(x[places], 50))
+    assert lanes_of(form) == times * default_lanes()

@@ -35,10 +35,13 @@ _SCALAR, _LANE = 0.27, 0.06
 _STRIDED_ACCESS = 1.0
 """A load or store of a thread in a loop whose stride is not that of a contiguous array."""
 
-_GATHER, _SCATTER, _GATHER_ROWS = 1.5, 2.0, 4.0
-"""A load or a store whose lanes are not contiguous; and one where each lane accesses a row of its own, with unit stride
-or in neighbouring gangs, which keeps as many cache lines in use as there are lanes. Not so rows that an outer loop
-accesses again and again: these are short, or few."""
+_GATHER, _SCATTER = 1.5, 2.0
+"""A load or a store whose lanes are not contiguous."""
+
+_ROWS_PER_BYTE = 0.75
+"""What it costs more, for each byte of an element, where each lane accesses a row of its own, with unit stride or in
+neighbouring gangs: that keeps as many cache lines in use as there are lanes, and needs the next ones the sooner, the
+larger elements are. Not so rows that an outer loop accesses again and again: these are short, or few."""
 
 _WAITING = 0.9
 """The part of the time that a thread which runs alone waits for the result of the last iteration: meanwhile the
@@ -201,7 +204,7 @@ class _Estimate:
         if shape is not VARYING and 0 <= shape <= MAX_STRIDE * self._size_of(accessed):
             return scalar, _LANE
         if (unit_stride and not self._is_repeated(address, loops)) or value in self._rows:
-            return scalar, _GATHER_ROWS
+            return scalar, _GATHER + _ROWS_PER_BYTE * self._size_of(accessed)
         return scalar, _GATHER if value.opcode == "load" else _SCATTER
 
     def _is_repeated(self, address: Value, loops: tuple[frozenset[Block], ...]) -> bool:

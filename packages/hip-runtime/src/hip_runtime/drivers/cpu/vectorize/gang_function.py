@@ -11,7 +11,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, NumberedWorkItem, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.analyses.alignments import Alignments, align_gangs, splits_gangs
-from hip_runtime.drivers.cpu.analyses.clamps import InsideShapes, has_clamps
+from hip_runtime.drivers.cpu.analyses.clamps import InsideShapes, find_clamps, has_clamps
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES, has_grid_stride_loop
 from hip_runtime.drivers.cpu.analyses.recurrences import waits_for_results
@@ -103,7 +103,8 @@ class GangFunction:
     @property
     def _has_registers_left(self) -> bool:
         """Not where indices are clamped: of twice the lanes, twice as many run with those at an edge."""
-        return not has_clamps(self._graph) and has_registers_left(self.shapes, self._size_of, self.width)
+        clamps = any(find_clamps(block, self.shapes) for block in self.shapes.order.blocks)
+        return not clamps and has_registers_left(self.shapes, self._size_of, self.width)
 
     def follow_rows(self, widens: bool) -> GangFunction | None:
         """The same function for gangs that begin where rows do, of twice the width if it *widens* and that is better;

@@ -14,6 +14,7 @@ from pathlib import Path
 import nox
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "tools"))
+from emulated_modules import EMULATED, EMULATED_QUICK, EMULATED_TARGETS, EMULATED_WITH_ROCM
 from session_requirements import PACKAGES, hip_python_extra, installed_rocm, lowest_versions
 
 nox.needs_version = ">=2024.4.15"
@@ -46,34 +47,13 @@ SITE = ("sphinx>=8.1", "furo>=2025.7.19", "myst-parser>=4", "playwright>=1.49")
 EXECUTOR = "tinygrad==0.14.0"
 """Contains the encodings and pseudocode of AMD's instructions for ``tools.amd_executor``; needs Python 3.11."""
 
-EMULATED_TARGETS = ("gfx942", "gfx1100", "gfx1201")
-EMULATED = (
-    "kernels", "atomics", "shared_memory", "shared_loads", "warp", "records", "reduction", "print", "graphs", "streams",
-    "pointers", "private_and_constant_memory", "scalars", "boundscheck", "stack", "wave", "block", "algorithms",
-    "histograms", "segmented_sorts", "merges_and_runs", "several_devices", "matrix", "inline_assembly",
-    "algorithms_in_place", "algorithms_of_dates", "algorithms_on_streams", "nested_records", "operators",
-    "optional_indices", "vector_memory", "named_arguments", "pixels", "ranges", "rest_parameter",
-)  # fmt: skip
-EMULATED_WITH_ROCM = (
-    "random", "math", "fp16", "bf16", "bits", "vectors", "saturation", "division", "directed_rounding", "fastmath",
-    "narrow_casts", "narrowing", "hardware_operations", "device_functions", "array_elements", "external_functions",
-    "hip_functions", "hip_extensions", "c_helpers", "numpy_in_kernels", "linear_algebra", "captured_arrays", "ufuncs",
-    "vectorize", "cache_hints", "transfer_hints", "special_functions", "fp8", "value_records", "texture",
-    "powers",
-)  # fmt: skip
-EMULATED_QUICK = ("records", "warp", "streams", "graphs", "pointers", "private_and_constant_memory")
-"""Modules of core's tests for an emulated GPU: those that need nothing else, those that need ROCm's device library, and
-those of the quick run."""
-
 HIP_PYTHONS = ("rocm_6_2_0", "rocm_7_2_2", "rocm_10_0_0")
 """Extras of hip-runtime that install each generation of hip-python."""
 
 
 def local(*packages: str, extra: str = "") -> list[str]:
-    """Arguments that install *packages* from this tree together, as they depend on each other and are on no index.
-
-    Editable, so that a reused environment never holds an earlier state of the sources.
-    """
+    """Arguments that install *packages* from this tree together, as they depend on each other and are on no index;
+    editable, so that a reused environment never holds an earlier state of the sources."""
     return [argument for package in packages for argument in ("-e", f"packages/{package}{extra}")]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import textwrap
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from benchmarks.environments import Environment
 from benchmarks.peers import hipcc
+from tools import emulated_modules
 from tools.gpu_report import __main__, programs, report
 from tools.gpu_report.children import Children, Ending
 from tools.gpu_report.suites import run_suite
@@ -103,12 +103,12 @@ def test_a_suite_that_cannot_be_collected_fails(children: Children, tmp_path: Pa
 
 def test_the_modules_that_are_named_for_gpus_are_there() -> None:
     """By this session, and by the one that executes machine code."""
-    named = {"QUICK": __main__.QUICK}
-    for line in ast.parse((__main__.ROOT / "noxfile.py").read_text()).body:
-        if isinstance(line, ast.Assign) and (name := ast.unparse(line.targets[0])).startswith("EMULATED"):
-            named[name] = ast.literal_eval(line.value)
-    del named["EMULATED_TARGETS"]
-    assert sorted(named) == ["EMULATED", "EMULATED_QUICK", "EMULATED_WITH_ROCM", "QUICK"]
+    named = {
+        "QUICK": __main__.QUICK,
+        "EMULATED": emulated_modules.EMULATED,
+        "EMULATED_WITH_ROCM": emulated_modules.EMULATED_WITH_ROCM,
+        "EMULATED_QUICK": emulated_modules.EMULATED_QUICK,
+    }
     folder = __main__.ROOT / __main__.CORE_TESTS
     there = {path.stem.removeprefix("test_") for path in folder.glob("test_*.py")}
     assert {name: set(modules) - there for name, modules in named.items()} == {name: set() for name in named}

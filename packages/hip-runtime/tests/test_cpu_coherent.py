@@ -242,3 +242,80 @@ def test_a_walk_inside_of_a_loop_inside_of_a_choice(device: Device, separated: l
         np.testing.assert_array_equal(out.copy_to_host(), expected, f"n = {n}, m = {m}")
         assert count.copy_to_host()[0] == total
     assert min(separated) >= 2
+
+
+FRAME = """
+  %inside = icmp slt i64 %i, %n
+  br i1 %inside, label %go, label %end
+go:
+  %p = getelementptr i64, ptr %out, i64 %i
+  %shifted = add i64 %i, %by
+  %is.first = icmp eq i64 %shifted, %bound
+  %last = add i64 %n, -1
+  %is.last = icmp eq i64 %i, %last
+  %at.edge = or i1 %is.first, %is.last
+  br i1 %at.edge, label %edge, label %inner
+edge:
+  store i64 -7, ptr %p
+  br label %end
+inner:
+  %q = getelementptr i64, ptr %x, i64 %i
+  %left = getelementptr i64, ptr %q, i64 -1
+  %right = getelementptr i64, ptr %q, i64 1
+  %before = load i64, ptr %left
+  %behind = load i64, ptr %right
+  %sum = add i64 %before, %behind
+  store i64 %sum, ptr %p
+  br label %end
+end:
+  ret void
+"""
+
+
+@pytest.mark.parametrize(
+    ("by", "bound"),
+    [(0, 0), (-1, 0), (-13, 0), (5, 0), (-(1 << 63), 0), (-70, 0), ((1 << 63) - 30, (1 << 63) - 2), (0, -3), (7, 20)],
+)
+def test_edges_that_equality_tells(device: Device, separated: list[int], by: int, bound: int) -> None:
+    """The first and the last lane decide for all, unless the number wraps between them."""
+    threads = 4 * BLOCK
+    values = np.random.default_rng(3).integers(0, 1000, threads + 2)
+    x = to_device(values)
+    for n in (1, 2, 9, 16, 63, 64, 100, threads):
+        out = to_device(np.zeros(threads, np.int64))
+        parameters = [("out", "ptr"), ("x", "ptr"), ("n", "i64"), ("by", "i64"), ("bound", "i64")]
+        run(device, FRAME, parameters, 4, (out.address, x.address + 8, n, by, bound))
+        expected = values[:n] + values[2 : n + 2]
+        expected[[i for i in range(n) if (i + by - bound) % (1 << 64) == 0 or i == n - 1]] = -7
+        np.testing.assert_array_equal(out.copy_to_host(), np.append(expected, np.zeros(threads - n, np.int64)))
+    assert min(separated) == 1
+
+
+UNTIL = """
+  br label %loop
+loop:
+  %k = phi i64 [ %i, %entry ], [ %next, %loop ]
+  %sum = phi i64 [ 0, %entry ], [ %more, %loop ]
+  %p = getelementptr i64, ptr %x, i64 %k
+  %v = load i64, ptr %p
+  %more = add i64 %sum, %v
+  %next = add nuw nsw i64 %k, 1
+  %ends = icmp eq i64 %next, %n
+  br i1 %ends, label %done, label %loop
+done:
+  %q = getelementptr i64, ptr %out, i64 %i
+  store i64 %more, ptr %q
+  ret void
+"""
+
+
+def test_lanes_that_end_at_one_number_go_together_until_the_first_is_there(
+    device: Device, separated: list[int]
+) -> None:
+    threads = 2 * BLOCK
+    for n in (threads, threads + 1, threads + 40):
+        values = np.random.default_rng(n).integers(0, 1000, n)
+        x, out = to_device(values), to_device(np.zeros(threads, np.int64))
+        run(device, UNTIL, [("out", "ptr"), ("x", "ptr"), ("n", "i64")], 2, (out.address, x.address, n))
+        np.testing.assert_array_equal(out.copy_to_host(), values.sum() - np.append(0, np.cumsum(values))[:threads])
+    assert min(separated) == 1

@@ -245,6 +245,77 @@ def test_rows_that_are_read_again_are_run_by_lanes(device: Device, again: bool) 
     np.testing.assert_array_equal(found, expected)
 
 
+SPARSE = f"""
+define void @k(ptr noalias %item, ptr %out, ptr %x, i64 %n) {{
+entry:
+{GLOBAL_X}
+  %begin = getelementptr float, ptr %x, i64 %i
+  %behind = getelementptr float, ptr %begin, i64 128
+  %first = load float, ptr %begin
+  %length = load float, ptr %behind
+  %from = fptosi float %first to i64
+  %own = fptosi float %length to i64
+  %any = icmp slt i64 0, COUNT
+  br i1 %any, label %loop, label %done
+loop:
+  %j = phi i64 [ 0, %entry ], [ %more, %loop ]
+  %sum = phi float [ 0.0, %entry ], [ %next, %loop ]
+  %along = add nsw i64 %from, %j
+  %far = mul nsw i64 %along, 7
+  %place = getelementptr float, ptr %x, i64 %far
+  %where = load float, ptr %place
+  %number = fptosi float %where to i64
+  %at = getelementptr float, ptr %x, i64 %number
+  %v = load float, ptr %at
+  %other = xor i64 %number, 1
+  %beside = getelementptr float, ptr %x, i64 %other
+  %w = load float, ptr %beside
+  %both = fadd float %v, %w
+  %third = xor i64 %number, 2
+  %near = getelementptr float, ptr %x, i64 %third
+  %u = load float, ptr %near
+  %all = fadd float %both, %u
+  %next = fadd float %sum, %all
+  %more = add nuw nsw i64 %j, 1
+  %again = icmp slt i64 %more, COUNT
+  br i1 %again, label %loop, label %done
+done:
+  %total = phi float [ 0.0, %entry ], [ %next, %loop ]
+  %q = getelementptr float, ptr %out, i64 %i
+  store float %total, ptr %q
+  ret void
+}}
+"""
+"""Each thread adds what elements say where it is, three at a time: as many as memory tells, or all as many."""
+
+
+@pytest.mark.parametrize(("count", "form"), [("%own", "loop"), ("%n", "vectors")])
+def test_lanes_that_leave_a_loop_apart_wait_for_each_other(device: Device, count: str, form: str) -> None:
+    rng = np.random.default_rng(8)
+    x = rng.integers(0, 1000, 10_000).astype(np.float32)
+    x[128:256] = rng.integers(0, 9, 128)
+    taken, found = form_of(device, SPARSE.replace("COUNT", count), x, 5)
+    assert f": {form} (" in taken
+    counts = x[128:256] if form == "loop" else np.full(128, 5)
+    expected = []
+    for start, length in zip(x[:128].astype(int), counts.astype(int), strict=True):
+        at = x[7 * start : 7 * (start + length) : 7].astype(int)
+        expected.append(x[at].sum() + x[at ^ 1].sum() + x[at ^ 2].sum())
+    np.testing.assert_array_equal(found, np.array(expected, np.float32))
+
+
+def test_a_loop_that_is_asked_for_runs_one_thread_after_another(device: Device) -> None:
+    """Also where loads have to be frozen, so that the kernel is written anew."""
+    text = SPARSE.replace("COUNT", "%own").replace(
+        "  %v = load float, ptr %at\n", "  %v = load float, ptr %at\n  store float %v, ptr %out\n"
+    )
+    x = np.full(3000, 200, np.float32)
+    with config.cpu_form.scope("loop"):
+        form, _ = form_of(device, text, x, 5)
+    assert "loop (NUMBA_HIP_CPU_FORM asks for it" in form
+    assert "threads at a time" not in form
+
+
 def test_columns_are_summed_by_lanes(device: Device) -> None:
     x = np.random.default_rng(2).random((64, 128), np.float32)
     form, found = form_of(device, COLUMN.replace("FLAGS", ""), x, 64)

@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
-from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
+from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS, needs_active_lane
 from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.recurrences import innermost_loops, latency
@@ -42,6 +42,10 @@ _ROWS_PER_BYTE = 0.75
 """What it costs more, for each byte of an element, where each lane accesses a row of its own, with unit stride or in
 neighbouring gangs: that keeps as many cache lines in use as there are lanes, and needs the next ones the sooner, the
 larger elements are. Not so rows that an outer loop accesses again and again: these are short, or few."""
+
+_APART, _MOST_APART = 1.5, 2
+"""How many times as many iterations as its own a lane takes part in, in a loop that lanes leave apart from each other;
+of such loops in one another, so many count: what their threads have to do in all differs less."""
 
 _WAITING = 0.9
 """The part of the time that a thread which runs alone waits for the result of the last iteration: meanwhile the
@@ -137,10 +141,12 @@ class _Estimate:
                 continue
             loops = self._shapes.order.loops[block]
             weight = float(_TRIP_COUNT ** min(len(loops), _MAX_DEPTH))
+            apart = _APART ** min(sum(map(self._is_left_apart, loops)), _MOST_APART)
             scalar_block, lane_block = 0.0, 0.0
             for value in block.instructions:
                 costs = self._costs(value, block)
-                scalar_block, lane_block = scalar_block + costs[0], lane_block + costs[1]
+                scalar_block += costs[0]
+                lane_block += costs[1] if _is_for_active_lanes(value) else costs[1] * apart
             if loops and loops[-1] in self._unit_stride_loops:
                 scalar_block /= _TRIP_COUNT
             if loops and block in self._shapes.divergent:
@@ -150,6 +156,14 @@ class _Estimate:
             if loops:
                 alone[loops[-1]] = alone.get(loops[-1], 0.0) + scalar_block
         return scalar + sum(self._waits(loop, alone.get(loop, 0.0)) for loop in innermost_loops(self._shapes)), vector
+
+    def _is_left_apart(self, loop: frozenset[Block]) -> bool:
+        """Whether lanes leave *loop* in different iterations."""
+        shapes = self._shapes
+        return any(
+            block in shapes.divergent and any(target not in loop for target in shapes.successors(block))
+            for block in loop
+        )
 
     def _waits(self, loop: frozenset[Block], cost: float) -> float:
         """Cycles that a thread which runs alone waits for results in *loop*, whose instructions *cost* so much."""
@@ -222,6 +236,11 @@ class _Estimate:
             waiting += set(value.operands) - seen
             seen.update(value.operands)
         return True
+
+
+def _is_for_active_lanes(value: Instruction) -> bool:
+    """Whether *value* takes time for each lane that is active, and none for the others."""
+    return needs_active_lane(value) and value.opcode not in ("load", "store", *DIVISIONS)
 
 
 def _is_locked(update: Instruction) -> bool:

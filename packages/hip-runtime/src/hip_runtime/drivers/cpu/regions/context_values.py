@@ -10,9 +10,10 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.alignments import Alignments, splits_gangs
+from hip_runtime.drivers.cpu.analyses.cfg import live_values
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.ir.keywords import CASTS
-from hip_runtime.drivers.cpu.ir.model import Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, block_uses
 
 
@@ -188,6 +189,7 @@ def _derive_from_uniform(graph: RegionGraph, plan: dict[Instruction, Transfer], 
     the block then, where they are not yet."""
     uniform = {value for value in graph.homes if value not in varying and _is_number(value)}
     rematerialization = Rematerialization(uniform)
+    needed: dict[Block, set[Instruction]] = {}
     for value, how in list(plan.items()):
         if how is not Transfer.CONTEXT_ARRAY or not rematerialization.is_cheap(value):
             continue
@@ -195,10 +197,25 @@ def _derive_from_uniform(graph: RegionGraph, plan: dict[Instruction, Transfer], 
         plan[value] = Transfer.REMATERIALIZE
         for source in sources:
             plan.setdefault(source, Transfer.CONTEXT_SCALAR)
-        graph.crossing |= sources
         for region in graph.regions:
             if value in region.live:
-                region.live |= sources
+                needed.setdefault(region.entry, set()).update(sources)
+    if needed:
+        _keep_alive(graph, needed)
+
+
+def _keep_alive(graph: RegionGraph, needed: Mapping[Block, set[Instruction]]) -> None:
+    """Make the values that are *needed* where regions begin live in these, and in all regions between their definition
+    and there."""
+    graph.crossing |= frozenset().union(*needed.values())
+    definitions: dict[Block, list[Instruction]] = {block: [] for block in graph.order.blocks}
+    for value, home in graph.homes.items():
+        if home in definitions:
+            definitions[home].append(value)
+    uses = {block: needed.get(block, ()) for block in graph.order.blocks}
+    live = live_values(graph.order.blocks, lambda block: block.successors, uses, definitions)
+    for region in graph.regions:
+        region.live |= live[region.entry] - ({region.start.call} if region.start is not None else set())
 
 
 def _is_number(value: Instruction) -> bool:

@@ -54,7 +54,7 @@ class Uniformity:
             return False
         if value in self.varying:
             return True
-        if not self._divergent_loops:
+        if not (self._divergent_loops or self.free_running):
             return False
         loops = self._order.loops[self._homes[value]]
         return any(loop in self.free_running or (loop in self._divergent_loops and block not in loop) for loop in loops)
@@ -108,8 +108,8 @@ class Uniformity:
         for loop in self._order.loops[branch]:
             if reconvergence not in loop:
                 self._divergent_loops.add(loop)
-                if self._can_iterate_without_waiting(branch, loop):
-                    self.free_running.add(loop)
+            if self._can_iterate_without_waiting(branch, loop):
+                self.free_running.add(loop)
         labels_reaching: dict[Block, set[Block]] = {}
         labels: dict[Block, Block] = {}
         waiting: list[int] = []

@@ -68,15 +68,15 @@ def write_appended(code: GangValues, values: ir.Value, pointer: Value, align: in
     """Store *values* at *pointer*, for which `is_appended` holds."""
     builder = code.builder
     used: list[Instruction] = []
-    base = _first(code, pointer, used)
+    base, pointers = _first(code, pointer, used), code.vector(pointer)
     holds: ir.Value = I1(1)
     for place in used:
         holds = builder.and_(holds, _never_negative(code, place))
     with builder.if_else(holds) as (appended, otherwise):
         with appended:
-            _store_packed(code, values, base, align)
+            _store_packed(code, values, base, min(align, size_in_memory(values.type.element)))
         with otherwise:
-            code.lanes.scatter(values, code.vector(pointer), code.mask, align)
+            code.lanes.scatter(values, pointers, code.mask, align)
 
 
 def _first(code: GangValues, value: Value, used: list[Instruction]) -> ir.Value:

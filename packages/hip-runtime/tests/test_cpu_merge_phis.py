@@ -10,7 +10,7 @@ from spmd_blocks import kernel
 from spmd_kernels import pack
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.ir.model import Function, Instruction
+from hip_runtime.drivers.cpu.ir.model import Function
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.passes.merge_phis import merge_phis
@@ -127,7 +127,20 @@ join:
     function = read_function(PrintedModule(llvm.parse_assembly(text, llvm.create_context())), "k", ir.Context())
     assert merge_phis(function)
     assert [opcode for opcode in opcodes(function) if opcode in ("phi", "add")] == ["add"]
-    assert isinstance(function.blocks[-1].instructions[0], Instruction)
+    assert function.blocks[-1].instructions[0].opcode == "add"
+
+
+@pytest.mark.parametrize(("steps", "merges"), [(5, True), (60, False)])
+def test_what_is_used_twice_is_looked_at_once(steps: int, merges: bool) -> None:
+    """Of a chain of squares there are more paths than could be walked."""
+    one, other = (
+        "\n".join(f"%{name}{step} = mul i64 {power}, {power}" for step, power in enumerate(powers))
+        for name, powers in ((name, ["%n", *(f"%{name}{step}" for step in range(steps - 1))]) for name in "de")
+    )
+    last = f"%a = add i64 %d{steps - 1}, 1", f"%b = add i64 %e{steps - 1}, 1"
+    function = read("i64", f"{one}\n  {last[0]}", f"{other}\n  {last[1]}")
+    assert merge_phis(function) == merges
+    assert opcodes(function).count("mul") == (steps if merges else 2 * steps)
 
 
 LAST_ROW = """

@@ -677,7 +677,7 @@ MISTAKES = [
     (lambda: algorithms.segmented_reduce(X, [0.5, 5]), "offsets has values of type float64; pass integers"),
     (lambda: algorithms.searchsorted(X, X, "up"), "side is 'up'; pass 'left' or 'right'"),
     (lambda: algorithms.histogram_even(X, 0, 1, 2), "bins is 0"),
-    (lambda: algorithms.histogram_even(X, 2**62, 1, 2), "bins is 4611686018427387904; at most"),
+    (lambda: algorithms.histogram_even(X, 2**62, 1, 2), "bins is 4611686018427387904; pass at most"),
     (lambda: algorithms.gather(X, np.array([2**63 + 5], "u8")), "indices has 9223372036854775813; there are places"),
     (
         lambda: algorithms.gather(X, np.full(1 << 15, 2**63 + 5, "u8")),  # too many to be looked at by NumPy

@@ -55,7 +55,7 @@ def histogram_even(
     if not is_count(bins) or bins < 1:
         raise AlgorithmError(f"bins is {bins!r}; pass the number of bins, 1 or more")
     if bins > MOST_BINS:
-        raise AlgorithmError(f"bins is {bins!r}; at most {MOST_BINS} counters of 8 bytes have an address")
+        raise AlgorithmError(f"bins is {bins!r}; pass at most {MOST_BINS}: no more counters of 8 bytes have an address")
     begin, end = _finite(lower, "lower"), _finite(upper, "upper")
     if not begin < end:
         raise AlgorithmError(f"lower is {lower!r} and upper {upper!r}; pass the lower one first")

@@ -132,6 +132,13 @@ class _Estimate:
         innermost = {loops[-1] for loops in shapes.order.loops.values() if loops}
         self._unit_stride_loops = {loop for loop in innermost if unit_stride.has_unit_stride(loop)}
 
+        self._left_apart = {
+            loop
+            for block in shapes.divergent
+            for loop in shapes.order.loops[block]
+            if any(target not in loop for target in shapes.successors(block))
+        }
+
     def total(self, without: Collection[Block] = ()) -> tuple[float, float]:
         """The cost of a thread that runs alone, and of a lane, *without* some blocks."""
         scalar = vector = 0.0
@@ -141,7 +148,7 @@ class _Estimate:
                 continue
             loops = self._shapes.order.loops[block]
             weight = float(_TRIP_COUNT ** min(len(loops), _MAX_DEPTH))
-            apart = _APART ** min(sum(map(self._is_left_apart, loops)), _MOST_APART)
+            apart = _APART ** min(sum(loop in self._left_apart for loop in loops), _MOST_APART)
             scalar_block, lane_block = 0.0, 0.0
             for value in block.instructions:
                 costs = self._costs(value, block)
@@ -156,14 +163,6 @@ class _Estimate:
             if loops:
                 alone[loops[-1]] = alone.get(loops[-1], 0.0) + scalar_block
         return scalar + sum(self._waits(loop, alone.get(loop, 0.0)) for loop in innermost_loops(self._shapes)), vector
-
-    def _is_left_apart(self, loop: frozenset[Block]) -> bool:
-        """Whether lanes leave *loop* in different iterations."""
-        shapes = self._shapes
-        return any(
-            block in shapes.divergent and any(target not in loop for target in shapes.successors(block))
-            for block in loop
-        )
 
     def _waits(self, loop: frozenset[Block], cost: float) -> float:
         """Cycles that a thread which runs alone waits for results in *loop*, whose instructions *cost* so much."""

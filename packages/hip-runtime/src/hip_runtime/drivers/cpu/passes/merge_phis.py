@@ -53,17 +53,26 @@ class _Merged:
 
     def __init__(self) -> None:
         self.made: list[Instruction] = []
+        self._known: dict[tuple[Value, ...], Value | None] = {}
 
     def merge(self, values: list[Value]) -> Value | None:
         """The value that all *values* are, where the last of the instructions `made` is; ``None`` if they differ."""
-        first = values[0]
+        first, key = values[0], tuple(values)
         if all(_is_same(first, value) for value in values):
             return first
+        if key not in self._known:  # what is used twice is computed once
+            fits = len(self._known) < _MOST_INSTRUCTIONS
+            self._known[key] = None  # it counts while what it needs is looked at
+            self._known[key] = self._compute(values) if fits else None
+        return self._known[key]
+
+    def _compute(self, values: list[Value]) -> Instruction | None:
+        """One computation that does what those of all *values* do; ``None`` if they differ, or it is too long."""
         alike = [value for value in values if isinstance(value, Instruction)]
         if len(alike) < len(values) or not all(_computes_alike(alike[0], value) for value in alike):
             return None
         operands = [self.merge(list(at_place)) for at_place in zip(*(value.operands for value in alike), strict=True)]
-        if any(operand is None for operand in operands) or len(self.made) >= _MOST_INSTRUCTIONS:
+        if any(operand is None for operand in operands):
             return None
         flags = tuple(flag for flag in alike[0].flags if all(flag in value.flags for value in alike))
         kept = [operand for operand in operands if operand is not None]

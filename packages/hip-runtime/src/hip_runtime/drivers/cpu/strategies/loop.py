@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hip_runtime import config
 from hip_runtime.drivers.cpu.abi.worker import build_worker, run_threads
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, MIN_LANES
@@ -21,8 +20,7 @@ def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
         return write_spinning(request, graph, reason, gangs)
     if graph.has_frozen_loads:
         graph.item.lengths = None
-        one_by_one = config.cpu_form() == LOOP
-        return write_regions(request, graph, LOOP, reason, GangPlan(1) if one_by_one else gangs)
+        return write_regions(request, graph, LOOP, reason, gangs)
     build_worker(request.kernel, graph.item, run_threads(request.kernel, graph.item))
     told = "; ".join(filter(None, [reason, describe_axis(graph.item)]))
     return Plan(LOOP, told, graph.module, graph.item)

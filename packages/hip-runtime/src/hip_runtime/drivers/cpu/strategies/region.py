@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 from hip_devicelib import spmd
-from hip_runtime import config
 from hip_runtime.drivers.cpu.abi.block_lengths import WIDEST
 from hip_runtime.drivers.cpu.abi.intrinsics import YIELD
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
@@ -54,9 +53,8 @@ def write_spinning(
     request: KernelRequest, graph: KernelGraph, reason: str, gangs: GangPlan, form: str = LOOP
 ) -> Plan:  # fmt: skip
     """The plan for a kernel with spin loops for which *form* was planned."""
-    one_by_one = config.cpu_form() == LOOP
-    if gangs.waves or one_by_one:
-        gangs = GangPlan(1 if one_by_one else request.width, gangs.everywhere)
+    if gangs.waves:
+        gangs = GangPlan(request.width, gangs.everywhere)
     loops = "a loop" if graph.spin_loops == 1 else f"{graph.spin_loops} loops"
     found = f"threads wait for one another in {loops}"
     return write_regions(request, graph, REGIONS, f"{reason}; {found}" if form == REGIONS else found, gangs)

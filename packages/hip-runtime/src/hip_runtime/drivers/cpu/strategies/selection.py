@@ -7,6 +7,7 @@ from hip_runtime.drivers.cpu.abi import operation_counters
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.strategies.form_choice import (
+    LOOP,
     MIN_LANES,
     REGIONS,
     VECTORS,
@@ -76,7 +77,7 @@ def _plan_gangs(request: KernelRequest, requested_form: str) -> GangPlan:
     wave_size = request.kernel.wave_size
     threads = request.block[0] * request.block[1] * request.block[2]
     across = threads if waves else request.widest
-    if requested_form == REGIONS or across < (2 if everywhere else MIN_LANES):
+    if requested_form in (LOOP, REGIONS) or across < (2 if everywhere else MIN_LANES):
         return GangPlan(1)
     if waves:
         return GangPlan(wave_size, everywhere, True, numbered=not waves_are_gangs(request.block, wave_size))

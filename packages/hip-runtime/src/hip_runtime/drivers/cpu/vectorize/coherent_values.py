@@ -120,13 +120,13 @@ class CoherentValues:
         written twice; ``None`` if that is too much."""
         if len(behind) > self._budget or any(value.opcode == "alloca" for value in behind):
             return None
-        compared = {found.value for found in coherent if isinstance(found, Clamp) and is_compared(found.value, behind)}
-        if not any(isinstance(found, CoherentDivision) or addresses(found.value, behind) for found in coherent):
+        clamped = [found.value for found in coherent if isinstance(found, Clamp)]
+        compared = {value for value in clamped if is_compared(value, behind)}
+        addressing = {value for value in clamped if addresses(value, behind)}
+        if not addressing and len(clamped) == len(coherent):
             return None
         coherent = [
-            found
-            for found in coherent
-            if isinstance(found, CoherentDivision) or found.value in compared or addresses(found.value, behind)
+            found for found in coherent if isinstance(found, CoherentDivision) or found.value in compared | addressing
         ]
         start = block.instructions.index(coherent[0].value)
         guard = CoherentGuard(block.instructions[:start], set(behind), self._width)

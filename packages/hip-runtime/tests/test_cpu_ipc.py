@@ -112,11 +112,26 @@ def test_handles_of_memory_that_is_gone(device: Device, other: ProcessPoolExecut
         rt.open_ipc_array(stale, 5, np.int64)
 
 
+def test_handles_keep_places_within_pages(device: Device, other: ProcessPoolExecutor) -> None:
+    """Small allocations start at different places of their pages, and a handle tells where."""
+    arrays = [rt.to_device(np.full(5, number)) for number in range(17)]
+    places = [array_interface(array)["data"][0] % pages.PAGE for array in arrays]
+    assert len(set(places)) == 16
+    assert all(place % 256 == 0 for place in places)
+    for number, array in enumerate(arrays):
+        assert set(other.submit(add_one, array.get_ipc_handle()).result(60)[0]) == {number}
+        assert set(array.copy_to_host()) == {number + 1}
+    handle = arrays[3].get_ipc_handle().memory.handle
+    fields = pages._HANDLE.unpack_from(handle)
+    with pytest.raises(rt.InvalidHandleError, match="is gone"):
+        rt.open_ipc_array(pages._HANDLE.pack(*fields[:-1], 1 << 40).ljust(64, b"\0"), 5, np.int64)
+
+
 def test_bytes_that_are_no_handle(device: Device) -> None:
     read, write = os.pipe()
     try:
-        pipe = pages._HANDLE.pack(pages._MAGIC, os.getpid(), read, 1).ljust(64, b"\0")
-        nobody = pages._HANDLE.pack(pages._MAGIC, 2**31 - 1, 3, 1).ljust(64, b"\0")
+        pipe = pages._HANDLE.pack(pages._MAGIC, os.getpid(), read, 1, 0).ljust(64, b"\0")
+        nobody = pages._HANDLE.pack(pages._MAGIC, 2**31 - 1, 3, 1, 0).ljust(64, b"\0")
         for wrong in (pipe, nobody, bytes(64), b"", bytes(63)):
             with pytest.raises(rt.InvalidHandleError, match="IPC handle"):
                 rt.open_ipc_array(wrong, 1, np.int64)

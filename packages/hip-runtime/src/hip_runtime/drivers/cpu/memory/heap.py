@@ -5,18 +5,25 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections import deque
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 
 from hip_runtime import config
 from hip_runtime.driver import MemoryKind, Strided
-from hip_runtime.drivers.cpu.memory.pages import PAGE, MemoryBlock, open_handle
+from hip_runtime.drivers.cpu.memory.pages import HUGE_BYTES, PAGE, MemoryBlock, open_handle
 from hip_runtime.errors import InvalidAddressError, OutOfDeviceMemoryError
 
 SPARE_BLOCK, SPARE_BYTES = 32 << 20, 64 << 20
 """Freed blocks up to the first size are kept for the next allocations, up to the second altogether: their pages are in
 place, and the system need not clear them again."""
+
+_STARTS = tuple(1280 * number % PAGE for number in range(16))
+"""How many bytes behind the beginning of a page allocations start, in turn. Elements with the same index would else be
+at the same place in their pages, and those of several arrays, or that are a power of two apart, compete for the few
+lines of a core's first cache that such places share: ``z = a * x + y`` of a million float32 in steps of the grid takes
+0.8 of the time. Starts are multiples of 256 bytes, as those of HIP are."""
 
 _FAR = 1 << 40
 """Bytes from an allocation at which a wrong address has hardly to do with it."""
@@ -30,7 +37,7 @@ _WORDS: dict[int, np.dtype[Any]] = {
 
 
 class CpuHeap:
-    """Live allocations by address, each in pages of its own.
+    """Live allocations by address, each in pages of its own, which the small ones do not start at the beginning of.
 
     `free` may run in a finaliser, which Python starts anywhere, also while the same thread is inside `allocate`; so it
     never waits for the lock, and what it gives back is counted by the next call that has it.
@@ -46,6 +53,7 @@ class CpuHeap:
         self._returned: deque[tuple[int, MemoryBlock | None]] = deque()
         self._spare: dict[int, list[MemoryBlock]] = {}  # by size
         self._spare_bytes = 0
+        self._starts = cycle(_STARTS)
 
     def renew_lock(self) -> None:
         """Replace the lock in a forked child, where the thread that held it does not exist."""
@@ -165,14 +173,15 @@ class CpuHeap:
         return block
 
     def _new_block(self, nbytes: int, size: int, free: int) -> MemoryBlock:
+        start = next(self._starts) if size < HUGE_BYTES else 0
         try:
-            return MemoryBlock(size)
+            return MemoryBlock(size, start)
         except OSError:
             with self._lock:
                 self._spare.clear()
                 self._spare_bytes = 0
         try:
-            return MemoryBlock(size)
+            return MemoryBlock(size, start)
         except OSError:
             self._returned.append((size, None))
             raise self._error(nbytes, free) from None

@@ -24,11 +24,11 @@ PAGE = mmap.PAGESIZE
 HANDLE_BYTES = 64
 """As long as ``hipIpcMemHandle_t`` is."""
 
-_HANDLE = struct.Struct("<8sqqQ")
-_MAGIC = b"hip-cpu\1"
+_HANDLE = struct.Struct("<8sqqQQ")
+_MAGIC = b"hip-cpu\2"
 _NAME = "hip-runtime"
 
-_HUGE_BYTES = 4 << 20
+HUGE_BYTES = 4 << 20
 """Blocks from this size on ask the system for large pages, as arrays of NumPy's do."""
 
 _MAP_FIXED = 0x10  # <bits/mman-map-flags-generic.h>; the module mmap does not have it
@@ -36,20 +36,23 @@ _CHUNK = 1 << 30  # the most bytes of one write, below the limit of Linux
 
 
 class MemoryBlock:
-    """*nbytes* bytes, a multiple of `PAGE`, from ``address`` on, which live as long as this object."""
+    """*nbytes* bytes from ``address`` on, *start* bytes behind the beginning of a page, which live as long as this
+    object."""
 
-    __slots__ = ("__weakref__", "_mapping", "_place", "address", "descriptor", "nbytes")
+    __slots__ = ("__weakref__", "_mapping", "_place", "address", "descriptor", "nbytes", "start")
 
-    def __init__(self, nbytes: int, descriptor: int | None = None) -> None:
+    def __init__(self, nbytes: int, start: int = 0, descriptor: int | None = None) -> None:
         """New pages, or with *descriptor* those of a file, which is closed by the caller. Raises `OSError`."""
         if descriptor is None:
-            self._mapping = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            if nbytes >= _HUGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
+            size = -(-(start + nbytes) // PAGE) * PAGE
+            self._mapping = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            if nbytes >= HUGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
                 self._mapping.madvise(mmap.MADV_HUGEPAGE)
         else:
-            self._mapping = mmap.mmap(descriptor, nbytes)
-        self._place = ctypes.c_char.from_buffer(self._mapping)
+            self._mapping = mmap.mmap(descriptor, 0)
+        self._place = ctypes.c_char.from_buffer(self._mapping, start)
         self.address = ctypes.addressof(self._place)
+        self.start = start
         self.nbytes = nbytes
         self.descriptor = -1
         """The file that `share` made, or -1."""
@@ -63,9 +66,9 @@ class MemoryBlock:
         descriptor = os.memfd_create(_NAME)
         try:
             contents = memoryview(self._mapping)
-            for start in range(0, self.nbytes, _CHUNK):
-                _write(descriptor, contents[start : start + _CHUNK])
-            _map_over(self.address, self.nbytes, descriptor)
+            for begin in range(0, len(contents), _CHUNK):
+                _write(descriptor, contents[begin : begin + _CHUNK])
+            _map_over(self.address - self.start, len(contents), descriptor)
         except BaseException:
             os.close(descriptor)
             raise
@@ -75,7 +78,7 @@ class MemoryBlock:
     def handle(self) -> bytes:
         """What another process opens these pages with, which `share` then has moved; raises what that does."""
         self.share()
-        fields = _HANDLE.pack(_MAGIC, os.getpid(), self.descriptor, os.fstat(self.descriptor).st_ino)
+        fields = _HANDLE.pack(_MAGIC, os.getpid(), self.descriptor, os.fstat(self.descriptor).st_ino, self.start)
         return fields.ljust(HANDLE_BYTES, b"\0")
 
 
@@ -87,7 +90,7 @@ def open_handle(handle: bytes) -> MemoryBlock:
     """
     if len(handle) != HANDLE_BYTES or not handle.startswith(_MAGIC):
         raise InvalidHandleError(f"these {len(handle)} bytes are not an IPC handle of the CPU device")
-    _, process, number, inode = _HANDLE.unpack_from(handle)
+    _, process, number, inode, start = _HANDLE.unpack_from(handle)
     gone = InvalidHandleError(
         f"the memory behind this IPC handle is gone: process {process}, which it is from, has ended, has given the "
         "memory back, or cannot be seen from here"
@@ -105,9 +108,9 @@ def open_handle(handle: bytes) -> MemoryBlock:
         ) from None
     try:
         status = os.fstat(descriptor)
-        if status.st_ino != inode:
+        if status.st_ino != inode or start >= PAGE:
             raise gone
-        return MemoryBlock(status.st_size, descriptor)
+        return MemoryBlock(status.st_size - start, start, descriptor)
     finally:
         os.close(descriptor)
 

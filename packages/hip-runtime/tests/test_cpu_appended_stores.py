@@ -10,7 +10,7 @@ from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.object_code.host_machine import packs_lanes
-from hip_runtime.drivers.cpu.vectorize import widen
+from hip_runtime.drivers.cpu.vectorize import memory_accesses
 
 COUNT, BLOCK = 1000, 128
 PARAMETERS = [("x", "ptr"), ("count", "ptr"), ("middle", "ptr"), ("places", "ptr"), ("limit", "i64"), ("n", "i64")]
@@ -55,13 +55,13 @@ end:
 def packed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each store that is not contiguous, as far as is known, is packed."""
     found: list[bool] = []
-    real = widen.is_appended
+    real = memory_accesses.is_appended
 
     def is_appended(*arguments: Any) -> bool:
         found.append(real(*arguments))
         return found[-1]
 
-    monkeypatch.setattr(widen, "is_appended", is_appended)
+    monkeypatch.setattr(memory_accesses, "is_appended", is_appended)
     return found
 
 

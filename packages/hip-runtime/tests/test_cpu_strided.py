@@ -189,6 +189,102 @@ def test_every_nth_element_of_some_lanes(
     assert told.forms == {remarks.CONTIGUOUS, UNDER_MASK}
 
 
+def members_kernel(kind: str, step: int, members: tuple[int, ...], checks: bool = True) -> str:
+    """Adds up the elements *members* behind every *step*-th one of x, in threads whose flag is set if it
+    *checks*, and stores sums to the same elements of apart."""
+    branch = "i1 %on, label %do, label %end" if checks else "label %do"
+    loads = "".join(
+        f"""
+  %at.{member} = add i64 %at, {member}
+  %p.{member} = getelementptr {kind}, ptr %x, i64 %at.{member}
+  %v.{member} = load {kind}, ptr %p.{member}
+  %s.{number + 1} = add {kind} %s.{number}, %v.{member}
+  %r.{number} = getelementptr {kind}, ptr %apart, i64 %at.{member}
+  store {kind} %s.{number + 1}, ptr %r.{number}"""
+        for number, member in enumerate(members)
+    )
+    return f"""
+define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %apart, ptr noalias %x, ptr %flags, i64 %base) {{
+entry:
+{GLOBAL_X}
+  %f = getelementptr i8, ptr %flags, i64 %i
+  %flag = load i8, ptr %f
+  %on = icmp ne i8 %flag, 0
+  br {branch}
+do:
+  %times = mul i64 %i, {step}
+  %at = add i64 %times, %base
+  %s.0 = add {kind} 0, 0
+{loads}
+  %q = getelementptr {kind}, ptr %out, i64 %i
+  store {kind} %s.{len(members)}, ptr %q
+  br label %end
+end:
+  ret void
+}}
+"""
+
+
+MEMBERS = [
+    (2, (0, 1)), (2, (1, 0)), (2, (0, 1, 2, 3)), (2, (0, 3)), (3, (0, 1, 2)), (3, (2, 0)), (3, (1, 0, 5, 4, 3, 2)),
+    (4, (0, 1, 2)), (4, (3, 1)), (4, (0, 1, 2, 3)), (4, (2, 0, 7, 5)),
+]  # fmt: skip
+
+
+@pytest.mark.sample(16)
+@pytest.mark.parametrize("guarded", [before_a_guard, behind_a_guard])
+@pytest.mark.parametrize("mask", ["all", *MASKS])
+@pytest.mark.parametrize("width", [2, 16, 64])
+@pytest.mark.parametrize(("step", "members"), MEMBERS)
+@pytest.mark.parametrize("kind", ["i8", "i32", "i64"])
+def test_elements_between_each_other(
+    device: Device, kind: str, step: int, members: tuple[int, ...], width: int, mask: str,
+    guarded: Callable[[int], AbstractContextManager[int]],
+) -> None:  # fmt: skip
+    """Memory reaches from the first element that an active lane accesses to the last one."""
+    text = members_kernel(kind, step, members, mask in MASKS)
+    dtype, count = np.dtype(f"i{int(kind[1:]) // 8}"), int(np.prod(THREADS))
+    on = (MASKS[mask](count) if mask in MASKS else np.ones(count)).astype(np.uint8)
+    threads = np.flatnonzero(on)
+    first = threads[0] * step + min(members)
+    values = np.random.default_rng(step).integers(0, 100, threads[-1] * step + max(members) - first + 1).astype(dtype)
+    sums = np.cumsum([values[threads * step + member - first] for member in members], axis=0, dtype=dtype)
+    out, flags = to_device(np.full(count, 111, dtype)), to_device(on)
+    with guarded(values.nbytes) as x, guarded(values.nbytes) as apart:
+        ctypes.memmove(x, values.ctypes.data, values.nbytes)
+        ctypes.memset(apart, 0x55, values.nbytes)
+        with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
+            function = device.load(code(text, "k", MASKED_PARAMETERS)).function("k")
+            function.launch(*THREADS, pack(function.kernel, out.address, apart, x, flags.address, -int(first)))
+        found = np.frombuffer(ctypes.string_at(apart, values.nbytes), dtype)
+    kept = np.full(count, 111, dtype)
+    kept[threads] = sums[-1]
+    np.testing.assert_array_equal(out.copy_to_host(), kept)
+    if step > max(members):  # else elements are written by several threads
+        expected = np.frombuffer(b"\x55" * values.nbytes, dtype).copy()
+        for member, total in zip(members, sums, strict=True):
+            expected[threads * step + member - first] = total
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_elements_between_each_other_are_loaded_once(device: Device, capfd: pytest.CaptureFixture[str]) -> None:
+    """Two vectors of 16 hold the pairs of 16 lanes."""
+    if not llvm.get_host_cpu_features().get("avx512f"):
+        pytest.skip("the processor has no vectors of 16 numbers of 32 bits (AVX512F)")
+    text = (
+        members_kernel("i32", 2, (0, 1)).replace("store i32 %s.1, ptr %r.0", "").replace("store i32 %s.2, ptr %r.1", "")
+    )
+    memory = to_device(np.ones(1024, np.int32))
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(16), config.dump.scope("ir"):
+        function = device.load(code(text, "k", MASKED_PARAMETERS)).function("k")
+        out, flags = to_device(np.zeros(64, np.int32)), to_device(np.ones(64, np.int8))
+        passed = pack(function.kernel, out.address, memory.address, memory.address, flags.address, 0)
+        function.launch(2, 32, passed)
+    assert (out.copy_to_host() == 2).all()
+    whole = capfd.readouterr().err
+    assert whole.count("call <16 x i32> @llvm.masked.load.v16i32") == 2
+
+
 @pytest.mark.parametrize("step", [-3, -1, 5])
 def test_other_distances_under_a_mask_are_gathered(device: Device, step: int) -> None:
     values = np.arange(64 * abs(step), dtype=np.int32)

@@ -5,7 +5,7 @@ In most gangs no lane is at a limit, and what is clamped is consecutive there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -47,27 +47,29 @@ class Clamp:
 def find_clamps(block: Block, shapes: VectorShapes) -> list[Clamp]:
     """The clamps of *block* that differ from lane to lane: of numbers that grow by the same from lane to lane, or of
     what such clamps give."""
-    found: dict[Instruction, Clamp] = {}
+    found: dict[Value, Clamp] = {}
 
-    def stride_of(value: Value) -> int | None:
-        if isinstance(value, Instruction) and value in found:
-            return found[value].stride
-        shape = shapes.of(value, block)
-        return None if shape is VARYING else shape
+    def stride_of(value: Value) -> Shape:
+        clamp = found.get(value)
+        return shapes.of(value, block) if clamp is None else clamp.stride
 
     for value in block.instructions:
-        name = _name(value)
-        if name not in _LOWER | _UPPER or not isinstance(value.type, ir.IntType):
-            continue
-        if shapes.at_definition(value) is not VARYING:
-            continue
-        one, other = value.operands[:2]
-        pairs = [(one, other)] if name == "usub.sat" else [(one, other), (other, one)]
-        for index, limit in pairs:
-            stride = stride_of(index)
-            if stride and shapes.of(limit, block) == 0:
-                found[value] = Clamp(value, index, limit, stride)
+        if shapes.at_definition(value) is VARYING and (clamp := as_clamp(value, stride_of)) is not None:
+            found[value] = clamp
     return list(found.values())
+
+
+def as_clamp(value: Instruction, stride_of: Callable[[Value], Shape]) -> Clamp | None:
+    """*value* as a clamp, if it is one of a number that grows from lane to lane, by what *stride_of* tells."""
+    name = _name(value)
+    if not name or not isinstance(value.type, ir.IntType):
+        return None
+    one, other = value.operands[:2]
+    for index, limit in [(one, other)] if name == "usub.sat" else [(one, other), (other, one)]:
+        stride = stride_of(index)
+        if stride and stride_of(limit) == 0:
+            return Clamp(value, index, limit, stride)
+    return None
 
 
 class InsideShapes(VectorShapes):

@@ -29,6 +29,9 @@ GATHERED = "gathered"
 SPECULATED = "contiguous unless an index is negative"
 """A vector, or a gather in gangs that have a negative index."""
 
+CLAMPED = "contiguous but for lanes at a limit"
+"""Vectors under a mask, and an element for the lanes whose index is clamped."""
+
 SCALARIZED = "scalarised"
 """For one active lane after another."""
 

@@ -124,7 +124,7 @@ class PredicatedFunction:
         for block in self.shapes.order.blocks:
             for instruction in block.instructions:
                 if instruction.opcode != "phi":
-                    for value in instruction.operands:
+                    for value in [*instruction.operands, *self.widener.needs(instruction)]:
                         classify(value, block)
             for target in self.shapes.successors(block):
                 for phi in target.phis:

@@ -6,6 +6,9 @@ Under a mask, an element is accessed if it is that of an active lane: the bits o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
+
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.llvmir import I1, I32, I64
@@ -13,19 +16,25 @@ from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder, size
 
 
 def load_strided(
-    lanes: VectorBuilder, kind: ir.Type, place: ir.Value, step: int, mask: ir.Value | None, align: int
+    lanes: VectorBuilder, kind: ir.Type, place: ir.Value, step: int, mask: ir.Value | None, align: int,
+    members: Sequence[int] = (0,), member: int = 0,
 ) -> ir.Value:  # fmt: skip
-    """A load of every *step*-th element from *place* on, undefined for lanes that are not in *mask*. The last of the
-    vectors that are loaded ends with the last lane's element: without a mask, no memory beyond that is accessed."""
+    """A load of every *step*-th element from the one numbered *member* behind *place* on, undefined for lanes that are
+    not in *mask*.
+
+    *members* are the numbers, from 0 on, of all elements of the first lane that are loaded in this way, by whichever
+    instructions: they load the same vectors. The last of these ends with the last member of the last lane: without a
+    mask, no memory beyond that is accessed."""
     width = lanes.width
     whole = lanes.undefined(lanes.type_of(kind))
     for part in range(step):
-        begin = part * width if part < step - 1 else (step - 1) * (width - 1)
+        begin = part * width if part < step - 1 else (step - 1) * (width - 1) + members[-1]
         at = _element(lanes, kind, place, begin, mask)
-        active = None if mask is None else _spread_mask(lanes, mask, step, begin)
+        active = None if mask is None else _spread_to(lanes, mask, step, begin, members)
         loaded = lanes.load(kind, at, active, _align_at(align, begin * size_in_memory(kind)))
         taken = range(part * width, begin + width)
-        order = [width + lane * step - begin if lane * step in taken else lane for lane in range(width)]
+        numbers = [lane * step + member for lane in range(width)]
+        order = [width + number - begin if number in taken else lane for lane, number in enumerate(numbers)]
         whole = lanes.merge(whole, loaded, lanes.vector_of(I32, order))
     return whole
 
@@ -44,7 +53,7 @@ def store_strided(
     for begin in range(0, count, width):
         spread = lanes.shuffle(value, lanes.vector_of(I32, [number // step for number in range(begin, begin + width)]))
         at = _element(lanes, kind, place, begin, mask)
-        active = _spread_mask(lanes, mask, step, begin)
+        active = _spread_mask(lanes, mask, step, begin, 0)
         lanes.store(spread, at, active, _align_at(align, begin * size_in_memory(kind)))
 
 
@@ -60,12 +69,19 @@ def _align_at(align: int, offset: int) -> int:
     return min(align, offset & -offset or align)
 
 
-def _spread_mask(lanes: VectorBuilder, mask: ir.Value, step: int, begin: int) -> ir.Value:
+def _spread_to(lanes: VectorBuilder, mask: ir.Value, step: int, begin: int, members: Sequence[int]) -> ir.Value:
+    """Which of as many elements as there are lanes, from the one numbered *begin* on, are *members* of lanes in
+    *mask*."""
+    spread = [_spread_mask(lanes, mask, step, begin, member) for member in members]
+    return reduce(lanes.builder.or_, spread)
+
+
+def _spread_mask(lanes: VectorBuilder, mask: ir.Value, step: int, begin: int, member: int) -> ir.Value:
     """Which of as many elements as there are lanes, from the one numbered *begin* on, are those of lanes in *mask*:
-    every *step*-th one is a lane's."""
+    every *step*-th one from *member* on is a lane's."""
     builder, width = lanes.builder, lanes.width
-    lane = -(-begin // step)
-    places = sum(1 << number for number in range(lane * step - begin, width, step))
+    lane = -(-(begin - member) // step)
+    places = sum(1 << number for number in range(lane * step + member - begin, width, step))
     bits = builder.bitcast(mask, ir.IntType(width))
     bits = bits if width == I64.width else builder.zext(bits, I64)
     spread = lanes.call("llvm.x86.bmi.pdep.64", I64, [builder.lshr(bits, I64(lane)), I64(places)])

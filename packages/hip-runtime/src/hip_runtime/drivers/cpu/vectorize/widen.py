@@ -7,10 +7,8 @@ from dataclasses import replace
 from llvmlite import ir
 
 from hip_devicelib import spmd
-from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
-from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import is_combinable, is_uniform_load
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
@@ -26,21 +24,17 @@ from hip_runtime.drivers.cpu.ir.model import (
     Constant,
     Function,
     Instruction,
-    Value,
 )
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
-from hip_runtime.drivers.cpu.llvmir import I1, I32, VOID
-from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
-from hip_runtime.drivers.cpu.vectorize.appended_stores import is_appended, write_appended
+from hip_runtime.drivers.cpu.llvmir import I32, VOID
 from hip_runtime.drivers.cpu.vectorize.integer_division import write_quotient
 from hip_runtime.drivers.cpu.vectorize.linear_masks import is_linear, write_linear_mask
-from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
-from hip_runtime.drivers.cpu.vectorize.single_lane import SingleLane, is_computed_alone
+from hip_runtime.drivers.cpu.vectorize.memory_accesses import MemoryAccesses
+from hip_runtime.drivers.cpu.vectorize.single_lane import is_computed_alone
 from hip_runtime.drivers.cpu.vectorize.speculative_bases import as_base
-from hip_runtime.drivers.cpu.vectorize.strided_accesses import load_strided, store_strided
 from hip_runtime.drivers.cpu.vectorize.uniform_atomics import write_uniform_atomic
 from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_condition
-from hip_runtime.drivers.cpu.vectorize.vector_builder import mangle, size_in_memory
+from hip_runtime.drivers.cpu.vectorize.vector_builder import mangle
 from hip_runtime.drivers.cpu.vectorize.wave_operations import write_wave_operation
 
 _ELEMENTWISE = BINARY | CASTS | frozenset({"fneg", "freeze", "icmp", "fcmp"})
@@ -54,19 +48,17 @@ _TWO_TYPES = (
 """Intrinsics with two types in their names."""
 
 
-class Widener(SingleLane):
+class Widener(MemoryAccesses):
     """Writes the instructions of a block for a gang."""
 
     is_partial = False
     """Whether this is for gangs of which some lanes may be inactive from the start; for remarks."""
-    _form, _stride = remarks.COMPUTED, 0
-    """How the last instruction was written; for remarks."""
 
     def write(self, instruction: Instruction) -> None:
         """Write *instruction*, and remember its value."""
         stand_at(self.builder, instruction.location)
         shape = self.shapes.at_definition(instruction)
-        self._form, self._stride = _form_of(shape), 0
+        self.form, self.stride = _form_of(shape), 0
         if instruction.meets_tables and self.item.tables is not None:
             self.item.tables.meet(self, instruction)
         result = self._write_result(instruction, shape)
@@ -81,9 +73,9 @@ class Widener(SingleLane):
         opcode = instruction.opcode
         result: ir.Value | None
         if opcode == "load" and not (instruction.volatile or instruction.atomic) and shape is VARYING:
-            result = self._load(instruction)
+            result = self.write_load(instruction)
         elif opcode == "store" and not (instruction.volatile or instruction.atomic):
-            self._store(instruction)
+            self.write_store(instruction)
             result = None
         elif opcode == AGREE:
             result = write_uniform_condition(self, instruction.operands[0], instruction.predicate == "true")
@@ -118,14 +110,14 @@ class Widener(SingleLane):
             mask = self.lanes.all_lanes() if self.mask is None else self.mask
             result = self.builder.call(variant, [*map(self.vector, instruction.arguments), mask])
         elif is_uniform_load(instruction, self.block, self.shapes):
-            self._form = remarks.COMBINED
+            self.form = remarks.COMBINED
             loaded = write_instruction(self.builder, instruction, [self.scalar(instruction.operands[0])])
             result = self.lanes.splat(loaded)
         elif is_combinable(instruction, self.block, self.shapes):
-            self._form = remarks.COMBINED
+            self.form = remarks.COMBINED
             result = write_uniform_atomic(self, instruction)
         else:
-            result = self._scalarize(instruction)
+            result = self.scalarize(instruction)
         return result
 
     def _has_strided(self, instruction: Instruction) -> bool:
@@ -135,17 +127,13 @@ class Widener(SingleLane):
     def _remark(self, instruction: Instruction) -> None:
         function, depth = self.builder.function.name, len(self.shapes.order.loops[self.block])
         masked = self.mask is not None
-        remarks.remark(function, self.is_partial, instruction, self._form, masked, depth, self._stride)
+        remarks.remark(function, self.is_partial, instruction, self.form, masked, depth, self.stride)
 
     def remark_branch(self, branch: Instruction) -> None:
         """Remark that lanes can take different paths at *branch*, which ends the block."""
         if remarks.are_wanted():
-            self._form, self._stride = remarks.DIVERGENT, 0
+            self.form, self.stride = remarks.DIVERGENT, 0
             self._remark(branch)
-
-    def _scalarize(self, instruction: Instruction) -> ir.Value | None:
-        self._form = remarks.SCALARIZED
-        return Scalarizer(self, instruction).write()
 
     def keep(self, instruction: Instruction) -> None:
         """Store the value of *instruction* for other blocks."""
@@ -193,136 +181,6 @@ class Widener(SingleLane):
             for number, value in enumerate(instruction.operands)
         ]
         return write_instruction(self.builder, self._vector_instruction(instruction), operands)
-
-    def _contiguous(self, kind: ir.Type, pointer: Value) -> bool:
-        nbytes = size_in_memory(kind)
-        return nbytes > 0 and self.shapes.of(pointer, self.block) == nbytes
-
-    def _element_stride(self, kind: ir.Type, pointer: Value) -> int:
-        """The stride in elements, if contiguous vectors and a shuffle are better than a gather or scatter; else 0."""
-        stride = self._count_elements(kind, self.shapes.of(pointer, self.block))
-        return stride if stride > 1 else 0
-
-    def _speculated_stride(self, kind: ir.Type, pointer: Value) -> int:
-        """The same if no index is negative, or 1 if the access is contiguous then."""
-        return self._count_elements(kind, self._speculated.stride(pointer))
-
-    def _count_elements(self, kind: ir.Type, shape: Shape) -> int:
-        nbytes = size_in_memory(kind)
-        if not shape or not nbytes or shape % nbytes:
-            return 0
-        most = MAX_STRIDE if self.mask is None or spreads_masks() else 1
-        return shape // nbytes if 1 <= shape // nbytes <= most else 0
-
-    def _align_of_base(self, align: int, stride: int) -> int:
-        """The alignment of the first lane's address, if those of active lanes, *stride* bytes apart, have *align*."""
-        return align if self.mask is None else min(align, stride & -stride)
-
-    def _form_of_single(self, kind: ir.Type, pointer: Value) -> tuple[str, int]:
-        """What an access of one lane would be for all of them, and its stride in elements if it is in steps; for
-        remarks."""
-        stride = self._count_elements(kind, self.shapes.of(pointer, self.block))
-        if stride > 1:
-            return remarks.STRIDED, stride
-        return remarks.CONTIGUOUS if stride else remarks.GATHERED, 0
-
-    def _load(self, instruction: Instruction) -> ir.Value:
-        (pointer,) = instruction.operands
-        if instruction.type == I1:
-            return self._scalarize(instruction)
-        align = instruction.align or 1
-        if (lane := self.accessing_lane(instruction.type, pointer)) is not None:
-            self._form, self._stride = self._form_of_single(instruction.type, pointer)
-            return self.load_alone(instruction, lane)
-        if self._contiguous(instruction.type, pointer):
-            self._form = remarks.CONTIGUOUS
-            mask = None if is_private_address(pointer) else self.mask
-            align = self._align_of_base(align, size_in_memory(instruction.type))
-            return self.lanes.load(instruction.type, self.scalar(pointer), mask, align)
-        stride = self._element_stride(instruction.type, pointer)
-        if stride:
-            self._form, self._stride = remarks.STRIDED, stride
-            return self._load_strided(instruction.type, self.scalar(pointer), stride, align)
-        pointers = self.vector(pointer)
-        if not (stride := self._speculated_stride(instruction.type, pointer)):
-            self._form = remarks.GATHERED
-            return self.lanes.gather(instruction.type, pointers, self.mask, align)
-        self._form, self._stride = (remarks.SPECULATED, 0) if stride == 1 else (remarks.STRIDED, stride)
-        base, holds = self._speculated.base(pointer)
-        with self.builder.if_else(holds) as (speculated, otherwise):
-            with speculated:
-                near = self._load_strided(instruction.type, base, stride, align)
-                near_block = self.builder.block
-            with otherwise:
-                far, far_block = self.lanes.gather(instruction.type, pointers, self.mask, align), self.builder.block
-        result = self.builder.phi(near.type)
-        result.add_incoming(near, near_block)
-        result.add_incoming(far, far_block)
-        return result
-
-    def _load_strided(self, kind: ir.Type, base: ir.Value, stride: int, align: int) -> ir.Value:
-        """A load of elements that are *stride* of them apart, 1 if they are neighbours."""
-        align = self._align_of_base(align, stride * size_in_memory(kind))
-        if stride == 1:
-            return self.lanes.load(kind, base, self.mask, align)
-        return load_strided(self.lanes, kind, base, stride, self.mask, align)
-
-    def _store(self, instruction: Instruction) -> None:
-        value, pointer = instruction.operands
-        align = instruction.align or 1
-        shape = self.shapes.of(pointer, self.block)
-        if shape == 0 and self.shapes.of(value, self.block) == 0:
-            self._form = remarks.UNIFORM
-            write_instruction(self.builder, instruction, [self.scalar(value), self.scalar(pointer)])
-        elif value.type == I1 or isinstance(value.type, ir.LiteralStructType | ir.ArrayType):
-            self._scalarize(instruction)
-        elif (lane := self.accessing_lane(value.type, pointer)) is not None:
-            self._form, self._stride = self._form_of_single(value.type, pointer)
-            self.store_alone(instruction, lane)
-        elif self._contiguous(value.type, pointer):
-            self._form = remarks.CONTIGUOUS
-            self._store_contiguous(self.vector(value), pointer, align)
-        elif stride := self._element_stride(value.type, pointer):
-            self._form, self._stride = remarks.STRIDED, stride
-            self._store_strided(self.vector(value), self.scalar(pointer), stride, align)
-        elif is_appended(self, pointer, value.type):
-            self._form = remarks.SPECULATED
-            write_appended(self, self.vector(value), pointer, align)
-        else:
-            self._store_scattered(self.vector(value), pointer, align)
-
-    def _store_contiguous(self, values: ir.Value, pointer: Value, align: int) -> None:
-        """Store to neighbours. In a private array the elements of inactive lanes are written, too, but not changed:
-        without a mask, LLVM can keep it in registers."""
-        mask, place = self.mask, self.scalar(pointer)
-        align = self._align_of_base(align, size_in_memory(values.type.element))
-        if mask is not None and is_private_address(pointer):
-            values = self.lanes.blend(mask, values, self.lanes.load(values.type.element, place, None, align))
-            mask = None
-        self.lanes.store(values, place, mask, align)
-
-    def _store_scattered(self, values: ir.Value, pointer: Value, align: int) -> None:
-        """Store to addresses that need not be contiguous."""
-        pointers = self.vector(pointer)
-        if not (stride := self._speculated_stride(values.type.element, pointer)):
-            self._form = remarks.GATHERED
-            self.lanes.scatter(values, pointers, self.mask, align)
-            return
-        self._form, self._stride = (remarks.SPECULATED, 0) if stride == 1 else (remarks.STRIDED, stride)
-        base, holds = self._speculated.base(pointer)
-        with self.builder.if_else(holds) as (speculated, otherwise):
-            with speculated:
-                self._store_strided(values, base, stride, align)
-            with otherwise:
-                self.lanes.scatter(values, pointers, self.mask, align)
-
-    def _store_strided(self, values: ir.Value, base: ir.Value, stride: int, align: int) -> None:
-        """The reverse of `_load_strided`."""
-        align = self._align_of_base(align, stride * size_in_memory(values.type.element))
-        if stride == 1:
-            self.lanes.store(values, base, self.mask, align)
-        else:
-            store_strided(self.lanes, values, base, stride, self.mask, align)
 
     def _variant(self, function: Function) -> ir.Function | None:
         return self.variants.find(function, self.lanes.width)

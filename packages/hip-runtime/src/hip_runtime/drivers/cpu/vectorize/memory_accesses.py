@@ -1,0 +1,215 @@
+"""Loads and stores of a gang: contiguous vectors where lanes access neighbours, else gathers, scatters and the like."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from hip_devicelib.cached_property import cached_property
+from hip_runtime.drivers.cpu.analyses.clamped_addresses import ClampedAddress, find_clamped_address
+from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
+from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
+from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
+from hip_runtime.drivers.cpu.analyses.strided_groups import StridedGroups
+from hip_runtime.drivers.cpu.ir import remarks
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+from hip_runtime.drivers.cpu.ir.writer import write_instruction
+from hip_runtime.drivers.cpu.llvmir import I1
+from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
+from hip_runtime.drivers.cpu.vectorize.appended_stores import is_appended, write_appended
+from hip_runtime.drivers.cpu.vectorize.clamped_loads import ClampedLoads
+from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
+from hip_runtime.drivers.cpu.vectorize.single_lane import SingleLane
+from hip_runtime.drivers.cpu.vectorize.strided_accesses import load_strided, store_strided
+from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory
+
+
+class MemoryAccesses(SingleLane):
+    """Writes the loads and stores of a block for a gang."""
+
+    form, stride = remarks.COMPUTED, 0
+    """How the last instruction was written, and the stride of its accesses in elements; for remarks."""
+    _groups: StridedGroups | None = None
+    """The loads of this block that take the elements between each other's, once that was asked."""
+    _clamped_loads: ClampedLoads | None = None
+    """Writes loads of this block at clamped indices, once there is one."""
+
+    def begin(self, block: Block, mask: ir.Value | None) -> None:
+        """Start another block."""
+        super().begin(block, mask)
+        self._groups = self._clamped_loads = None
+
+    def _contiguous(self, kind: ir.Type, pointer: Value) -> bool:
+        nbytes = size_in_memory(kind)
+        return nbytes > 0 and self.shapes.of(pointer, self.block) == nbytes
+
+    def _element_stride(self, kind: ir.Type, pointer: Value) -> int:
+        """The stride in elements, if contiguous vectors and a shuffle are better than a gather or scatter; else 0."""
+        stride = self._count_elements(kind, self.shapes.of(pointer, self.block))
+        return stride if stride > 1 else 0
+
+    def _speculated_stride(self, kind: ir.Type, pointer: Value) -> int:
+        """The same if no index is negative, or 1 if the access is contiguous then."""
+        return self._count_elements(kind, self._speculated.stride(pointer))
+
+    @cached_property
+    def _clamped(self) -> dict[Instruction, ClampedAddress | None]:
+        """The loads that were looked at."""
+        return {}
+
+    def _clamped_address(self, load: Instruction) -> ClampedAddress | None:
+        """The address of *load*, if it is that of neighbours but for those at a limit, and vectors that are loaded
+        under a mask are better than a gather."""
+        if self.suspension is not None:
+            return None  # which would have to keep what is needed
+        if load not in self._clamped:
+            home, nbytes = self.shapes.homes[load], size_in_memory(load.type)
+            found = find_clamped_address(load.operands[0], home, self.shapes) if nbytes else None
+            if found is not None:
+                steps, rest = divmod(found.stride, nbytes)
+                found = None if rest or not 1 <= steps <= (MAX_STRIDE if spreads_masks() else 1) else found
+            self._clamped[load] = found
+        return self._clamped[load]
+
+    def needs(self, instruction: Instruction) -> tuple[Value, ...]:
+        """What *instruction* is written with, besides its operands."""
+        is_plain = instruction.opcode == "load" and not (instruction.volatile or instruction.atomic)
+        if not is_plain or self.shapes.at_definition(instruction) is not VARYING:
+            return ()
+        address = self._clamped_address(instruction)
+        return () if address is None else address.values
+
+    def _count_elements(self, kind: ir.Type, shape: Shape) -> int:
+        nbytes = size_in_memory(kind)
+        if not shape or not nbytes or shape % nbytes:
+            return 0
+        most = MAX_STRIDE if self.mask is None or spreads_masks() else 1
+        return shape // nbytes if 1 <= shape // nbytes <= most else 0
+
+    def _align_of_base(self, align: int, stride: int) -> int:
+        """The alignment of the first lane's address, if those of active lanes, *stride* bytes apart, have *align*."""
+        return align if self.mask is None else min(align, stride & -stride)
+
+    def _form_of_single(self, kind: ir.Type, pointer: Value) -> tuple[str, int]:
+        """What an access of one lane would be for all of them, and its stride in elements if it is in steps; for
+        remarks."""
+        stride = self._count_elements(kind, self.shapes.of(pointer, self.block))
+        if stride > 1:
+            return remarks.STRIDED, stride
+        return remarks.CONTIGUOUS if stride else remarks.GATHERED, 0
+
+    def write_load(self, instruction: Instruction) -> ir.Value:
+        (pointer,) = instruction.operands
+        if instruction.type == I1:
+            return self.scalarize(instruction)
+        align = instruction.align or 1
+        if (lane := self.accessing_lane(instruction.type, pointer)) is not None:
+            self.form, self.stride = self._form_of_single(instruction.type, pointer)
+            return self.load_alone(instruction, lane)
+        if self._contiguous(instruction.type, pointer):
+            self.form = remarks.CONTIGUOUS
+            mask = None if is_private_address(pointer) else self.mask
+            align = self._align_of_base(align, size_in_memory(instruction.type))
+            return self.lanes.load(instruction.type, self.scalar(pointer), mask, align)
+        stride = self._element_stride(instruction.type, pointer)
+        if stride:
+            self.form, self.stride = remarks.STRIDED, stride
+            return self._load_member(instruction, stride, align)
+        if (address := self._clamped_address(instruction)) is not None:
+            self.form = remarks.CLAMPED
+            if self._clamped_loads is None:
+                self._clamped_loads = ClampedLoads(self)
+            return self._clamped_loads.write(instruction, address)
+        pointers = self.vector(pointer)
+        if not (stride := self._speculated_stride(instruction.type, pointer)):
+            self.form = remarks.GATHERED
+            return self.lanes.gather(instruction.type, pointers, self.mask, align)
+        self.form, self.stride = (remarks.SPECULATED, 0) if stride == 1 else (remarks.STRIDED, stride)
+        base, holds = self._speculated.base(pointer)
+        with self.builder.if_else(holds) as (speculated, otherwise):
+            with speculated:
+                near = self._load_strided(instruction.type, base, stride, align)
+                near_block = self.builder.block
+            with otherwise:
+                far, far_block = self.lanes.gather(instruction.type, pointers, self.mask, align), self.builder.block
+        result = self.builder.phi(near.type)
+        result.add_incoming(near, near_block)
+        result.add_incoming(far, far_block)
+        return result
+
+    def _load_member(self, load: Instruction, stride: int, align: int) -> ir.Value:
+        """A load of elements that are *stride* of them apart, with what other loads of the block access in between."""
+        nbytes = size_in_memory(load.type)
+        if self._groups is None:
+            self._groups = StridedGroups(self.block, self.shapes.size_of)
+        group = self._groups.find(load, nbytes, stride)
+        first = self.lanes.step(self.scalar(group.leader.operands[0]), -group.ahead * nbytes)
+        align = min(self._align_of_base(align, stride * nbytes), nbytes & -nbytes)
+        return load_strided(self.lanes, load.type, first, stride, self.mask, align, group.members, group.member)
+
+    def _load_strided(self, kind: ir.Type, base: ir.Value, stride: int, align: int) -> ir.Value:
+        """A load of elements that are *stride* of them apart, 1 if they are neighbours."""
+        align = self._align_of_base(align, stride * size_in_memory(kind))
+        if stride == 1:
+            return self.lanes.load(kind, base, self.mask, align)
+        return load_strided(self.lanes, kind, base, stride, self.mask, align)
+
+    def write_store(self, instruction: Instruction) -> None:
+        value, pointer = instruction.operands
+        align = instruction.align or 1
+        shape = self.shapes.of(pointer, self.block)
+        if shape == 0 and self.shapes.of(value, self.block) == 0:
+            self.form = remarks.UNIFORM
+            write_instruction(self.builder, instruction, [self.scalar(value), self.scalar(pointer)])
+        elif value.type == I1 or isinstance(value.type, ir.LiteralStructType | ir.ArrayType):
+            self.scalarize(instruction)
+        elif (lane := self.accessing_lane(value.type, pointer)) is not None:
+            self.form, self.stride = self._form_of_single(value.type, pointer)
+            self.store_alone(instruction, lane)
+        elif self._contiguous(value.type, pointer):
+            self.form = remarks.CONTIGUOUS
+            self._store_contiguous(self.vector(value), pointer, align)
+        elif stride := self._element_stride(value.type, pointer):
+            self.form, self.stride = remarks.STRIDED, stride
+            self._store_strided(self.vector(value), self.scalar(pointer), stride, align)
+        elif is_appended(self, pointer, value.type):
+            self.form = remarks.SPECULATED
+            write_appended(self, self.vector(value), pointer, align)
+        else:
+            self._store_scattered(self.vector(value), pointer, align)
+
+    def _store_contiguous(self, values: ir.Value, pointer: Value, align: int) -> None:
+        """Store to neighbours. In a private array the elements of inactive lanes are written, too, but not changed:
+        without a mask, LLVM can keep it in registers."""
+        mask, place = self.mask, self.scalar(pointer)
+        align = self._align_of_base(align, size_in_memory(values.type.element))
+        if mask is not None and is_private_address(pointer):
+            values = self.lanes.blend(mask, values, self.lanes.load(values.type.element, place, None, align))
+            mask = None
+        self.lanes.store(values, place, mask, align)
+
+    def _store_scattered(self, values: ir.Value, pointer: Value, align: int) -> None:
+        """Store to addresses that need not be contiguous."""
+        pointers = self.vector(pointer)
+        if not (stride := self._speculated_stride(values.type.element, pointer)):
+            self.form = remarks.GATHERED
+            self.lanes.scatter(values, pointers, self.mask, align)
+            return
+        self.form, self.stride = (remarks.SPECULATED, 0) if stride == 1 else (remarks.STRIDED, stride)
+        base, holds = self._speculated.base(pointer)
+        with self.builder.if_else(holds) as (speculated, otherwise):
+            with speculated:
+                self._store_strided(values, base, stride, align)
+            with otherwise:
+                self.lanes.scatter(values, pointers, self.mask, align)
+
+    def _store_strided(self, values: ir.Value, base: ir.Value, stride: int, align: int) -> None:
+        """The reverse of `_load_strided`."""
+        align = self._align_of_base(align, stride * size_in_memory(values.type.element))
+        if stride == 1:
+            self.lanes.store(values, base, self.mask, align)
+        else:
+            store_strided(self.lanes, values, base, stride, self.mask, align)
+
+    def scalarize(self, instruction: Instruction) -> ir.Value | None:
+        self.form = remarks.SCALARIZED
+        return Scalarizer(self, instruction).write()

@@ -38,6 +38,13 @@ _STRIDED_ACCESS = 1.0
 _GATHER, _SCATTER = 1.5, 2.0
 """A load or a store whose lanes are not contiguous."""
 
+_NARROW_SCATTER = 4.0
+"""A store of less than 32 bits whose lanes are not contiguous: no processor has an instruction for it, so lanes store
+one after another, each behind a branch where some may be inactive."""
+
+_LEAST_SCATTERED = 4
+"""Bytes of the smallest elements that an instruction scatters."""
+
 _ROWS_PER_BYTE = 0.75
 """What it costs more, for each byte of an element, where each lane accesses a row of its own, with unit stride or in
 neighbouring gangs: that keeps as many cache lines in use as there are lanes, and needs the next ones the sooner, the
@@ -218,7 +225,9 @@ class _Estimate:
             return scalar, _LANE
         if (unit_stride and not self._is_repeated(address, loops)) or value in self._rows:
             return scalar, _GATHER + _ROWS_PER_BYTE * self._size_of(accessed)
-        return scalar, _GATHER if value.opcode == "load" else _SCATTER
+        if value.opcode == "load":
+            return scalar, _GATHER
+        return scalar, _SCATTER if self._size_of(accessed) >= _LEAST_SCATTERED else _NARROW_SCATTER
 
     def _is_repeated(self, address: Value, loops: tuple[frozenset[Block], ...]) -> bool:
         """Whether the second innermost of *loops* does not change which row the innermost goes through by *address*."""

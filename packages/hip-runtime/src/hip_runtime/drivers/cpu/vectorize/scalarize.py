@@ -5,8 +5,8 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.ir.model import Argument, Instruction
-from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, VOID, allocate
+from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.lane_operands import element_address, prepare_operands
@@ -99,7 +99,7 @@ class Scalarizer:
         if (tables := code.item.tables) is not None and tables.serves(code, instruction):
             tables.update(code, instruction, operands)
             return
-        write_one = write_demoted if instruction in code.demotable else write_instruction
+        write_one = write_demoted if instruction in code.demotable else write_checked
         found = write_one(builder, instruction, operands)
         for number, (place, kind) in enumerate(zip(self._results, self._kinds, strict=True)):
             part = builder.extract_value(found, number) if isinstance(instruction.type, ir.LiteralStructType) else found

@@ -18,10 +18,12 @@ from hip_runtime.drivers.cpu.abi.work_item import LINE, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.analyses.scattered_updates import ScatteredUpdates, UpdatedArray
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
+from hip_runtime.drivers.cpu.analyses.vector_shapes import LaneShapes
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
 from hip_runtime.drivers.cpu.ir.model import Instruction
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I8, I64, PTR, VOID, allocate
+from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import combine
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.uniform_atomics import COLLECTED, identity_of
@@ -86,7 +88,8 @@ class UpdateTables:
 
     def serves(self, code: GangValues, update: Instruction) -> bool:
         """Whether lanes do *update* by `update`: it may be done in a table, and their addresses are anywhere."""
-        return update.is_tabled and code.shapes.of(update.operands[0], code.block) is VARYING
+        is_alone = isinstance(code.shapes, LaneShapes)
+        return update.is_tabled and (is_alone or code.shapes.of(update.operands[0], code.block) is VARYING)
 
     def update(self, code: GangValues, update: Instruction, operands: Sequence[ir.Value]) -> None:
         """Do *update* with the *operands* of one lane: in the table, if that has the element."""
@@ -103,7 +106,7 @@ class UpdateTables:
             with in_memory:
                 for other in self._others(update):
                     self._meet(code, other, self._hits(code, other, address, table.size))
-                write_instruction(builder, update, operands)
+                write_checked(builder, update, operands)
 
     def meet(self, code: GangValues, access: Instruction) -> None:
         """Before lanes do *access*: do what is in tables for its memory. `update` looks at that itself."""

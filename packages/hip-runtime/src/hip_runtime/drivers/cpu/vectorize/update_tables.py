@@ -20,14 +20,14 @@ from hip_runtime.drivers.cpu.analyses.scattered_updates import ScatteredUpdates,
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.vector_shapes import LaneShapes
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
-from hip_runtime.drivers.cpu.ir.model import Instruction
+from hip_runtime.drivers.cpu.ir.model import Instruction, Value
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I8, I64, PTR, VOID, allocate
 from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import combine
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.uniform_atomics import COLLECTED, identity_of
-from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory
+from hip_runtime.drivers.cpu.vectorize.vector_builder import mangle, size_in_memory
 
 _BYTES = 262144
 """Of all tables of a worker together, which stay in a second-level cache."""
@@ -81,8 +81,8 @@ class UpdateTables:
         ]
         for update in updates.updates:
             update.is_tabled = True
-        for access in updates.accesses:
-            access.meets_tables = True
+        for access, numbers in updates.accesses.items():
+            access.meets_tables = frozenset(numbers)
 
     # in a kernel
 
@@ -93,20 +93,63 @@ class UpdateTables:
 
     def update(self, code: GangValues, update: Instruction, operands: Sequence[ir.Value]) -> None:
         """Do *update* with the *operands* of one lane: in the table, if that has the element."""
-        builder, (address, value) = code.builder, operands
-        table = next(table for table in self._tables if table.array.updates(update))
-        place, limit = (self._load(builder, code.arguments[0], name, table) for name in ("tables", "table_limits"))
+        builder, (address, value), table = code.builder, operands, self._table_of(update)
+        limit = self._load(builder, code.arguments[0], "table_limits", table)
         index = self._find_element(builder, table, address, code.arguments[table.array.argument.index])
         with builder.if_else(builder.icmp_unsigned("<", index, limit)) as (in_table, in_memory):
             with in_table:
-                element = builder.gep(place, [index], inbounds=True, source_etype=table.kind)
-                old = builder.load(element, typ=table.kind)
-                operation = COLLECTED.get(update.operation, update.operation)
-                builder.store(combine(builder, operation, old, value), element)
+                self.update_element(code, update, index, value)
             with in_memory:
                 for other in self._others(update):
                     self._meet(code, other, self._hits(code, other, address, table.size))
                 write_checked(builder, update, operands)
+
+    def find_elements(
+        self, code: GangValues, update: Instruction, addresses: ir.Value
+    ) -> tuple[ir.Value, ir.Value]:  # fmt: skip
+        """The numbers of the elements at *addresses*, one for each lane, and whether the table has those of all active
+        lanes."""
+        builder, lanes, table = code.builder, code.lanes, self._table_of(update)
+        elements = self._count_steps(code, table, update.operands[0])
+        if elements is None:
+            base = lanes.splat(builder.ptrtoint(code.arguments[table.array.argument.index], I64))
+            distances = builder.sub(builder.ptrtoint(addresses, lanes.type_of(I64)), base)
+            elements = distances if table.size == 1 else self._divide(builder, table, distances)
+        limit = lanes.splat(self._load(builder, code.arguments[0], "table_limits", table))
+        beyond = builder.icmp_unsigned(">=", elements, limit)
+        if code.mask is not None:
+            beyond = builder.select(code.mask, beyond, lanes.no_lanes())
+        return elements, builder.not_(lanes.any(beyond))
+
+    def update_element(self, code: GangValues, update: Instruction, index: ir.Value, value: ir.Value) -> None:
+        """Do *update* with *value* on the element with the number *index*, which its table has."""
+        builder, table = code.builder, self._table_of(update)
+        place = self._load(builder, code.arguments[0], "tables", table)
+        number = index if index.type == I64 else builder.zext(index, I64)
+        element = builder.gep(place, [number], inbounds=True, source_etype=table.kind)
+        old = builder.load(element, typ=table.kind)
+        operation = COLLECTED.get(update.operation, update.operation)
+        builder.store(combine(builder, operation, old, value), element)
+
+    def _count_steps(self, code: GangValues, table: _Table, pointer: Value) -> ir.Value | None:
+        """How many elements *pointer* is beyond the array of *table* in each lane, if it is made of steps of whole
+        elements. That takes less than computing addresses and their distances."""
+        builder, total = code.builder, None
+        while isinstance(pointer, Instruction):
+            if pointer.opcode != "getelementptr" or len(pointer.operands) != 2:
+                return None
+            assert pointer.source_type is not None
+            if code.shapes.size_of(pointer.source_type) != table.size:
+                return None
+            pointer, index = pointer.operands
+            steps = code.vector(index)
+            if index.type != I64:
+                steps = builder.sext(steps, code.lanes.type_of(I64))
+            total = steps if total is None else builder.add(total, steps)
+        return total
+
+    def _table_of(self, update: Instruction) -> _Table:
+        return next(table for table in self._tables if table.array.updates(update))
 
     def meet(self, code: GangValues, access: Instruction) -> None:
         """Before lanes do *access*: do what is in tables for its memory. `update` looks at that itself."""
@@ -128,7 +171,8 @@ class UpdateTables:
     def _others(self, access: Instruction) -> Iterator[_Table]:
         """The tables whose elements *access* may not precede."""
         for table in self._tables:
-            if not (access.opcode == "atomicrmw" and table.array.does(access)):
+            does = access.opcode == "atomicrmw" and table.array.does(access)
+            if table.number in access.meets_tables and not does:
                 yield table
 
     def _meet(self, code: GangValues, table: _Table, hits: ir.Value) -> None:
@@ -164,11 +208,18 @@ class UpdateTables:
         """The number of the element at *address*; a very large one if it is before the array or between two elements:
         the remainder of the distance is rotated to the high bits."""
         distance = builder.sub(builder.ptrtoint(address, I64), builder.ptrtoint(base, I64))
-        if table.size == 1:
-            return distance
-        kind = ir.FunctionType(I64, [I64, I64, I64])
-        rotate = builder.module.declare_intrinsic("llvm.fshr", [I64], kind)
-        return builder.call(rotate, [distance, distance, I64(table.size.bit_length() - 1)])
+        return distance if table.size == 1 else self._divide(builder, table, distance)
+
+    def _divide(self, builder: ir.IRBuilder, table: _Table, distance: ir.Value) -> ir.Value:
+        """A distance in bytes, or a vector of such, in elements, with the remainder in the high bits."""
+        kind = distance.type
+        by = I64(table.size.bit_length() - 1)
+        if isinstance(kind, ir.VectorType):
+            by = ir.Constant(kind, [by] * kind.count)
+        signature = ir.FunctionType(kind, [kind] * 3)
+        name = f"llvm.fshr.{mangle(kind)}"
+        rotate = builder.module.globals.get(name) or ir.Function(builder.module, signature, name)
+        return builder.call(rotate, [distance, distance, by])
 
     def _load(self, builder: ir.IRBuilder, item: ir.Value, name: str, table: _Table) -> ir.Value:
         return self._item.layout.load(builder, item, name, table.number)

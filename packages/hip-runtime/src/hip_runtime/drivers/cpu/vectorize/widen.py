@@ -40,6 +40,7 @@ from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
 from hip_runtime.drivers.cpu.vectorize.single_lane import SingleLane, is_computed_alone
 from hip_runtime.drivers.cpu.vectorize.speculative_bases import as_base
 from hip_runtime.drivers.cpu.vectorize.strided_accesses import load_strided, store_strided
+from hip_runtime.drivers.cpu.vectorize.tabled_updates import TabledUpdate
 from hip_runtime.drivers.cpu.vectorize.uniform_atomics import write_uniform_atomic
 from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_condition
 from hip_runtime.drivers.cpu.vectorize.vector_builder import mangle, size_in_memory
@@ -149,6 +150,9 @@ class Widener(SingleLane):
 
     def _scalarize(self, instruction: Instruction) -> ir.Value | None:
         self._form = remarks.SCALARIZED
+        if (tables := self.item.tables) is not None and tables.serves(self, instruction):
+            TabledUpdate(self, instruction, tables).write()
+            return None
         return Scalarizer(self, instruction).write()
 
     def _update_alone(self, instruction: Instruction) -> ir.Value | None:

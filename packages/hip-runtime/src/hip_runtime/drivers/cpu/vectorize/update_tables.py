@@ -19,13 +19,12 @@ from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.analyses.scattered_updates import ScatteredUpdates, UpdatedArray
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.vector_shapes import LaneShapes
-from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
-from hip_runtime.drivers.cpu.ir.writer import write_instruction
-from hip_runtime.drivers.cpu.llvmir import I8, I64, PTR, VOID, allocate
+from hip_runtime.drivers.cpu.llvmir import I8, I64, allocate
 from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import combine
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
+from hip_runtime.drivers.cpu.vectorize.table_contents import TableContents
 from hip_runtime.drivers.cpu.vectorize.uniform_atomics import COLLECTED, identity_of
 from hip_runtime.drivers.cpu.vectorize.vector_builder import mangle, size_in_memory
 
@@ -269,45 +268,5 @@ class UpdateTables:
 
     def _do(self, builder: ir.IRBuilder, table: _Table, item: ir.Value, base: ir.Value) -> None:
         memory, limit = (self._load(builder, item, name, table) for name in ("tables", "table_limits"))
-        builder.call(self._define_doing(builder.module, table), [memory, limit, base])
-
-    def _define_doing(self, module: ir.Module, table: _Table) -> ir.Function:
-        """``void (table, elements, array)``: does to the array what is in the table, which it leaves as it is."""
-        name = f"spmd.do.table.{table.number}"
-        if name in module.globals:
-            return module.globals[name]
-        function = ir.Function(module, ir.FunctionType(VOID, [PTR, I64, PTR]), name)
-        function.linkage = "internal"
-        for attribute in ("noinline", "nounwind"):
-            function.attributes.add(attribute)
-        builder = ir.IRBuilder(function.append_basic_block("entry"))
-        update = table.array.update
-        stand_at(builder, update.location)
-        memory, elements, base = function.args
-        lanes = LINE // table.size
-        line_type = ir.VectorType(table.bits, lanes)
-        nothing = ir.Constant(line_type, [table.identity] * lanes)
-        with builder.if_then(builder.icmp_unsigned("!=", elements, I64(0))):
-            lines = builder.udiv(builder.add(elements, I64(lanes - 1)), I64(lanes))
-            with counted(builder, "line", I64(0), lines) as line:
-                whole = builder.load(
-                    builder.gep(memory, [line], inbounds=True, source_etype=line_type), align=LINE, typ=line_type
-                )
-                differ = builder.icmp_unsigned("!=", whole, nothing)
-                some = builder.icmp_unsigned("!=", builder.bitcast(differ, ir.IntType(lanes)), ir.IntType(lanes)(0))
-                with builder.if_then(some):
-                    first = builder.mul(line, I64(lanes), flags=("nuw", "nsw"))
-                    with counted(builder, "element", I64(0), I64(lanes)) as lane:
-                        index = builder.add(first, lane, flags=("nuw", "nsw"))
-                        self._do_element(builder, table, memory, index, base)
-        builder.ret_void()
-        return function
-
-    def _do_element(
-        self, builder: ir.IRBuilder, table: _Table, memory: ir.Value, index: ir.Value, base: ir.Value
-    ) -> None:  # fmt: skip
-        place = builder.gep(memory, [index], inbounds=True, source_etype=table.kind)
-        bits = builder.load(place, typ=table.bits)
-        with builder.if_then(builder.icmp_unsigned("!=", bits, table.identity)):
-            address = builder.gep(base, [index], source_etype=table.kind)
-            write_instruction(builder, table.array.update, [address, builder.bitcast(bits, table.kind)])
+        contents = TableContents(table.array.update, table.identity, f"spmd.do.table.{table.number}")
+        builder.call(contents.define(builder.module), [memory, limit, base])

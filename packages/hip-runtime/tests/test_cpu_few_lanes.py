@@ -10,7 +10,7 @@ import pytest
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.vectorize import gang_function
+from hip_runtime.drivers.cpu.vectorize import gang_function, update_tables
 
 EXPAND = f"""
 define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %marks, ptr noalias %starts, ptr noalias %x, i64 %n) {{
@@ -116,3 +116,84 @@ end:
         function.launch(2, 64, pack(function.kernel, out.address, given.address))
     np.testing.assert_array_equal(out.copy_to_host(), np.where(marks == 3, 7, 0))
     assert not any(checks)
+
+
+CLAIM = f"""
+define void @k(ptr noalias %item, ptr %owners, ptr noalias %marks, ptr noalias %starts, ptr noalias %x, ptr %counts,
+               ptr %total, i64 %n) {{{{
+entry:
+{GLOBAL_X}
+  %there = icmp slt i64 %i, %n
+  br i1 %there, label %look, label %end
+look:
+  %at = getelementptr i32, ptr %marks, i64 %i
+  %mark = load i32, ptr %at
+  %marked = icmp eq i32 %mark, 3
+  br i1 %marked, label %go, label %end
+go:
+  %p = getelementptr i64, ptr %starts, i64 %i
+  %q = getelementptr i64, ptr %p, i64 1
+  %first = load i64, ptr %p
+  %limit = load i64, ptr %q
+  %i.short = trunc i64 %i to i32
+  br label %head
+head:
+  %k = phi i64 [ %first, %go ], [ %next, %again ]
+  %inside = icmp slt i64 %k, %limit
+  br i1 %inside, label %body, label %end
+body:
+  %from = getelementptr i32, ptr %x, i64 %k
+  %v = load i32, ptr %from
+  %owner = getelementptr i32, ptr %owners, i32 %v
+  %count = getelementptr i32, ptr %counts, i32 %v
+  atomicrmw add ptr %count, i32 2 monotonic
+  {{claim}}
+again:
+  %next = add i64 %k, 1
+  br label %head
+end:
+  ret void
+}}}}
+"""
+"""Each marked thread counts the elements of its row, and may claim them and count its claims."""
+
+
+@pytest.mark.parametrize("claims", [True, False])
+@pytest.mark.parametrize("width", [8, 32])
+def test_atomic_operations_of_marked_threads(
+    device: Device, checks: list[bool], monkeypatch: pytest.MonkeyPatch, width: int, claims: bool
+) -> None:  # fmt: skip
+    """Those whose results are used are done in memory, others in tables and totals."""
+    monkeypatch.setattr(update_tables, "_FEWEST_THREADS", 64)
+    monkeypatch.setattr(update_tables, "_THREADS_PER_ELEMENT", 1)
+    claim = """
+      %pair = cmpxchg ptr %owner, i32 -1, i32 %i.short monotonic monotonic
+      %won = extractvalue { i32, i1 } %pair, 1
+      br i1 %won, label %claimed, label %again
+    claimed:
+      atomicrmw add ptr %total, i32 1 monotonic
+      br label %again
+    """
+    text = CLAIM.format(claim=claim if claims else "atomicrmw add ptr %total, i32 1 monotonic\n  br label %again")
+    parameters = [*((name, "ptr") for name in ("owners", "marks", "starts", "x", "counts", "total")), ("n", "i64")]
+    random, n = np.random.default_rng(6), 700
+    starts = np.concatenate([[0], np.cumsum(random.integers(0, 9, n))])
+    values = random.integers(0, 400, starts[-1], np.int32)
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
+        function = device.load(code(text, "k", parameters)).function("k")
+        for share in (0.02, 0.1, 0.3, 1, 1):
+            marks = np.where(random.random(n) < share, 3, random.integers(0, 3, n)).astype(np.int32)
+            given = [np.full(400, -1), marks, starts, values, np.zeros(400), np.zeros(1)]
+            arrays = [to_device(a if a is starts else a.astype(np.int32)) for a in given]
+            function.launch(7, 100, pack(function.kernel, *(array.address for array in arrays), n))
+            owners, counts, total = (arrays[number].copy_to_host() for number in (0, 4, 5))
+            row = np.repeat(np.arange(n), np.diff(starts))
+            seen = marks[row] == 3
+            np.testing.assert_array_equal(counts, 2 * np.bincount(values[seen], minlength=400))
+            if claims:
+                np.testing.assert_array_equal(owners >= 0, counts > 0)
+                assert all(row[(values == v) & seen].tolist().count(owners[v]) for v in np.flatnonzero(counts))
+                assert total[0] == np.count_nonzero(counts)
+            else:
+                assert total[0] == seen.sum()
+    assert any(checks)

@@ -9,13 +9,14 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
-from spmd_blocks import kernel
+from spmd_blocks import kernel, launch
 from spmd_kernels import GLOBAL_X, code, pack
 from spmd_programs import check_case
 
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.object_code import host_machine
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
+from hip_runtime.drivers.cpu.vectorize import update_tables
 
 pytestmark = pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64"), reason="needs an x86-64 processor, which runs code for older ones"
@@ -47,7 +48,12 @@ def processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 def _forget() -> None:
     """Forget what was known of the processor."""
-    for known in (host_machine.target_machine, host_machine.vector_bytes, host_machine.spreads_masks):
+    for known in (
+        host_machine.target_machine,
+        host_machine.vector_bytes,
+        host_machine.spreads_masks,
+        host_machine.swapped_bytes,
+    ):
         known.cache_clear()
 
 
@@ -144,3 +150,66 @@ def test_sum_of_neighbours(device: Device, kind: Any) -> None:
     found = out.copy_to_host()
     np.testing.assert_array_equal(found[:101], values[:-1] + values[1:])
     assert (found[101:] == 7).all()
+
+
+@pytest.mark.parametrize(("kind", "operation"), [
+    ("i8", "add"), ("i16", "umin"), ("i32", "max"), ("i64", "min"), ("float", "fadd"), ("double", "fmax"),
+])  # fmt: skip
+def test_atomic_operations_in_tables(
+    device: Device, monkeypatch: pytest.MonkeyPatch, kind: str, operation: str
+) -> None:  # fmt: skip
+    monkeypatch.setattr(update_tables, "_FEWEST_THREADS", 64)
+    monkeypatch.setattr(update_tables, "_THREADS_PER_ELEMENT", 1)
+    names = {"i8": np.int8, "i16": np.uint16, "i32": np.int32, "i64": np.int64, "float": np.float32}
+    dtype, update = names.get(kind, np.float64), {"add": np.add, "fadd": np.add, "umin": np.minimum, "min": np.minimum}
+    body = f"""
+      %pb = getelementptr i32, ptr %bins, i32 %i
+      %bin = load i32, ptr %pb
+      %pv = getelementptr {kind}, ptr %values, i32 %i
+      %v = load {kind}, ptr %pv
+      %place = getelementptr {kind}, ptr %found, i32 %bin
+      atomicrmw {operation} ptr %place, {kind} %v monotonic
+      %odd = trunc i32 %bin to i1
+      br i1 %odd, label %again, label %end
+    again:
+      atomicrmw {operation} ptr %place, {kind} %v monotonic
+      br label %end
+    end:
+      ret void
+    """
+    random = np.random.default_rng(7)
+    bins = random.integers(0, 50, 2000).astype(np.int32)
+    values, before = random.integers(0, 60, 2000).astype(dtype), random.integers(0, 60, 50).astype(dtype)
+    there = [to_device(array) for array in (before, bins, values)]
+    with config.cpu_form.scope("vectors"):
+        made = kernel(body, [("found", "ptr"), ("bins", "ptr"), ("values", "ptr")])
+        launch(device, made, 20, 100, *(array.address for array in there))
+    for chosen in (bins >= 0, bins % 2 == 1):
+        update.get(operation, np.maximum).at(before, bins[chosen], values[chosen])
+    np.testing.assert_array_equal(there[0].copy_to_host(), before)
+
+
+def test_compare_and_swap_of_some_lanes(device: Device) -> None:
+    body = """
+      %pb = getelementptr i32, ptr %bins, i32 %i
+      %bin = load i32, ptr %pb
+      %taken = icmp sge i32 %bin, 0
+      br i1 %taken, label %in, label %end
+    in:
+      %place = getelementptr i32, ptr %found, i32 %bin
+      %pair = cmpxchg ptr %place, i32 -1, i32 %i monotonic monotonic
+      %won = extractvalue { i32, i1 } %pair, 1
+      %one = zext i1 %won to i32
+      store i32 %one, ptr %pb
+      br label %end
+    end:
+      ret void
+    """
+    bins = np.random.default_rng(8).integers(-9, 50, 2000).astype(np.int32)
+    found, won = to_device(np.full(50, -1, np.int32)), to_device(bins)
+    with config.cpu_form.scope("vectors"):
+        launch(device, kernel(body, [("found", "ptr"), ("bins", "ptr")]), 20, 100, found.address, won.address)
+    winners = found.copy_to_host()
+    np.testing.assert_array_equal(bins[winners], np.arange(50))
+    expected = np.where(bins < 0, bins, np.isin(np.arange(2000), winners))
+    np.testing.assert_array_equal(won.copy_to_host(), expected)

@@ -15,7 +15,7 @@ from hip_runtime.drivers.cpu.vectorize import update_tables
 from hip_runtime.drivers.cpu.vectorize.update_tables import UpdateTables
 from hip_runtime.errors import MemoryFaultError
 
-NUMPY = {"i16": np.int16, "i32": np.int32, "i64": np.int64, "float": np.float32, "double": np.float64}
+NUMPY = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "float": np.float32, "double": np.float64}
 AT = {
     "add": np.add, "sub": np.subtract, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
     "max": np.maximum, "min": np.minimum, "umax": np.maximum, "umin": np.minimum, "fadd": np.add,
@@ -77,7 +77,7 @@ end:
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("count", [1, 7, 300, 5000])
 @pytest.mark.parametrize(("kind", "operation"), [
-    *((kind, operation) for kind in ("i16", "i32", "i64")
+    *((kind, operation) for kind in ("i8", "i16", "i32", "i64")
       for operation in ("add", "sub", "and", "or", "xor", "max", "min", "umax", "umin")),
     *((kind, operation) for kind in ("float", "double") for operation in ("fadd", "fsub", "fmax", "fmin")),
 ])  # fmt: skip
@@ -97,6 +97,29 @@ def test_operations(device: Device, tabled: list[str], kind: str, operation: str
         AT[operation].at(expected, bins, values)
     np.testing.assert_array_equal(found, expected)
     assert set(tabled) == {operation}
+
+
+@pytest.mark.parametrize("offset", [0, 1, 2, 3, 5])
+@pytest.mark.parametrize(("kind", "operation"), [
+    ("i8", "max"), ("i16", "xor"), ("i32", "add"), ("float", "fadd"), ("float", "fmin"), ("double", "fsub"),
+])  # fmt: skip
+def test_what_is_beside_an_element_stays(device: Device, kind: str, operation: str, offset: int) -> None:
+    """Elements are replaced along with their neighbours, of which no bit changes: all here look like signalling NaN."""
+    total, dtype = BLOCKS * THREADS, np.dtype(NUMPY[kind])
+    whole = np.frombuffer(b"\x01\x00\xa0\x7f\x01\x00\xf4\x7f" * (60 * dtype.itemsize), dtype).copy()
+    places = np.array([0, 1, 6, 15, 16, 37, 63], np.int32)
+    whole[offset + places] = 3
+    bins = np.random.default_rng(8).choice(places, total).astype(np.int32)
+    values = np.random.default_rng(9).integers(-30, 30, total).astype(dtype)
+    body = SCATTER.format(kind=kind, element=kind, operation=operation, least=0)
+    found, *_ = run(device, body, [whole[offset:], bins, values])
+    expected = whole[offset + places].copy()
+    AT[operation].at(expected, np.searchsorted(places, bins), values)
+    np.testing.assert_array_equal(found[offset + places], expected)
+    bits = f"u{dtype.itemsize}"
+    for array in (found, whole):
+        array[offset + places] = 0
+    np.testing.assert_array_equal(found.view(bits), whole.view(bits))
 
 
 @pytest.mark.parametrize("operation", ["fadd", "fmin", "fmax"])

@@ -70,7 +70,13 @@ class KeepsTables(Protocol):
         """Write what a worker does behind its last chunk of blocks."""
 
     def serves(self, code: Any, update: Instruction) -> bool:
-        """Whether lanes do *update* by `update`."""
+        """Whether lanes do *update* by `update` or `update_element`."""
+
+    def find_elements(self, code: Any, update: Instruction, addresses: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """The numbers of the elements at *addresses*, and whether the table has those of all active lanes."""
+
+    def update_element(self, code: Any, update: Instruction, index: ir.Value, value: ir.Value) -> None:
+        """Do *update* with *value* on the element with the number *index*, which its table has."""
 
     def update(self, code: Any, update: Instruction, operands: Sequence[ir.Value]) -> None:
         """Do *update* with the *operands* of one lane."""

@@ -10,7 +10,7 @@ tables.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -44,12 +44,12 @@ class UpdatedArray:
 
 @dataclass(frozen=True)
 class ScatteredUpdates:
-    """What a kernel does to the elements of *arrays* by atomic operations, and its *accesses* to other memory after
-    these, which could be the same."""
+    """What a kernel does to the elements of *arrays* by atomic operations, and its *accesses* to memory after these,
+    each with the numbers of those arrays that a thread may have updated before."""
 
     arrays: Sequence[UpdatedArray]
     updates: Sequence[Instruction]
-    accesses: Sequence[Instruction]
+    accesses: Mapping[Instruction, Collection[int]]
 
 
 def find_scattered_updates(function: Function) -> ScatteredUpdates | None:
@@ -60,23 +60,24 @@ def find_scattered_updates(function: Function) -> ScatteredUpdates | None:
         return None
     arrays: list[UpdatedArray] = []
     updates: list[Instruction] = []
-    accesses: dict[Instruction, None] = {}
+    accesses: dict[Instruction, set[int]] = {}
     for block in order.blocks:
         for value in block.instructions:
             argument = _updated_argument(value) if value not in used else None
             if argument is None:
                 continue
-            if not any(array.updates(value) for array in arrays):
+            number = next((number for number, array in enumerate(arrays) if array.updates(value)), len(arrays))
+            if number == len(arrays):
                 arrays.append(UpdatedArray(argument, value))
             updates.append(value)
             for other in find_following(value, order):
                 if other.opcode in ACCESSES and not is_in_block_memory(_address(other)):
-                    accesses[other] = None
+                    accesses.setdefault(other, set()).add(number)
                 elif not is_harmless(other):
                     return None
     if not arrays or len(arrays) > MOST_TABLES:
         return None
-    return ScatteredUpdates(arrays, updates, list(accesses))
+    return ScatteredUpdates(arrays, updates, accesses)
 
 
 def find_argument(pointer: Value) -> Argument | None:

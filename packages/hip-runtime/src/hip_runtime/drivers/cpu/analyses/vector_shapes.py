@@ -230,3 +230,11 @@ class VectorShapes:
     def is_multiple(self, value: Value, bits: int) -> bool:
         """Whether the lowest *bits* of *value*, which is uniform, are known to be 0."""
         return self._alignments is not None and self._alignments.of(value) >= bits
+
+
+class LaneShapes(VectorShapes):
+    """The shapes for a thread that runs alone: all is uniform."""
+
+    def infer_from(self, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
+        """The shape of *instruction*, which is not a ``phi``, if its operands have *shapes*."""
+        return 0

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import FAULT_FIELDS, FRAME, PROGRAM
+from hip_runtime.drivers.cpu.abi.launch_frame import CHUNKS_WITH_TABLES, FAULT_FIELDS, FRAME, PROGRAM
 from hip_runtime.drivers.cpu.execution.block_ranges import (
     LAUNCHING_THREAD,
     POLL_NANOSECONDS,
@@ -211,6 +211,10 @@ def _choose_chunk(builder: ir.IRBuilder, program: ir.Value, left: ir.Value, thre
     cost = builder.load_atomic(PROGRAM.field(builder, program, "cost"), "monotonic", 8, typ=_DOUBLE)
     known = builder.fcmp_ordered(">", cost, _DOUBLE(0.0))
     parts = PROGRAM.load(builder, program, "parts")
+    # One thread needs no balance, and does what is in tables once.
+    has_tables = builder.icmp_unsigned("==", parts, I32(CHUNKS_WITH_TABLES))
+    is_alone = builder.icmp_unsigned("==", threads, I64(1))
+    parts = builder.select(builder.and_(has_tables, is_alone), I32(1), parts)
     parts = builder.select(known, builder.mul(threads, builder.zext(parts, I64)), I64(FIRST_CHUNKS))
     chunk = builder.udiv(left, parts)
     longest = builder.fdiv(_DOUBLE(float(POLL_NANOSECONDS)), builder.select(known, cost, _DOUBLE(1.0)))

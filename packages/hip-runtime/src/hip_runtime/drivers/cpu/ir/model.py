@@ -91,8 +91,8 @@ class Instruction(Value):
     """Of ``atomicrmw``: the number of the total of a chunk of blocks in which its operands are collected."""
     is_tabled: bool = False
     """Of ``atomicrmw``: whether its operands may be combined in a table of the worker."""
-    meets_tables: bool = False
-    """Whether what is in tables of the worker for the same memory has to be done before it."""
+    meets_tables: frozenset[int] = frozenset()
+    """The numbers of the worker's tables of which what is for the same memory has to be done before it."""
     source_type: ir.Type | None = None
     """What ``alloca`` makes room for, and what ``getelementptr`` steps over."""
     align: int = 0

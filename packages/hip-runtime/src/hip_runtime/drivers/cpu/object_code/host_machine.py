@@ -55,6 +55,12 @@ def packs_lanes(nbytes: int) -> bool:
     return bool(spreads_masks() and (nbytes in (4, 8) or (nbytes < 4 and features.get("avx512vbmi2"))))
 
 
+@cache
+def swapped_bytes() -> int:
+    """Bytes of the widest compare-and-swap of the current processor."""
+    return 16 if llvm.get_host_cpu_features().get("cx16") else 8
+
+
 def has_mask_registers() -> bool:
     """Whether masks have registers of their own, a bit for each lane, as with AVX-512."""
     return vector_bytes() == 64

@@ -66,7 +66,12 @@ def _number(name: str) -> Operation:
 
     def write(builder: ir.IRBuilder, old: ir.Value, value: ir.Value) -> ir.Value:
         kind = ir.FunctionType(old.type, [old.type, old.type])
-        return builder.call(builder.module.declare_intrinsic(name, [old.type], kind), [old, value])
+        if isinstance(old.type, ir.VectorType):  # which llvmlite cannot name
+            whole = f"{name}.v{old.type.count}{old.type.element.intrinsic_name}"
+            function = builder.module.globals.get(whole) or ir.Function(builder.module, kind, whole)
+        else:
+            function = builder.module.declare_intrinsic(name, [old.type], kind)
+        return builder.call(function, [old, value])
 
     return write
 

@@ -14,6 +14,7 @@ from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I32, allocate
+from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
 from hip_runtime.drivers.cpu.regions.context_values import Transfer
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, SyncPoint, block_uses, region_successors
@@ -160,7 +161,7 @@ class ScalarRegion:
                 if instruction.total is not None:
                     self._collect(instruction, operands)
                     continue
-                write = write_demoted if instruction in self._ctx.demotable else write_instruction
+                write = write_demoted if instruction in self._ctx.demotable else write_checked
                 self._values[instruction] = write(builder, instruction, operands)
             if instruction in crossing:
                 builder.store(self._values[instruction], self._variable(instruction))

@@ -17,6 +17,7 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
+from hip_runtime.drivers.cpu.analyses.uniform_atomics import is_combinable
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, I64
@@ -27,10 +28,14 @@ _MOST_INSTRUCTIONS = 200
 """The most instructions of a kernel that is written once more for single threads."""
 
 _LARGEST_PART = 4
-"""At most one in so many lanes of a gang are few."""
+"""At most one in so many lanes of a gang are few, where lanes do not have to be taken apart."""
 
 _GATHERED = 2
 """Cycles that a gather takes for a lane, roughly: about as long as two instructions of a single thread."""
+
+_TAKEN_APART = 17
+"""Instructions of a single thread that take as long as it takes more to do an atomic operation for a lane, one lane
+after another, than for a thread that runs alone: operands and results go through memory, and so do masks."""
 
 _PLACED = spmd.WAVE_WIDE | {spmd.LANE}
 
@@ -80,13 +85,29 @@ def find_data_check(shapes: VectorShapes, early_exits: dict[Block, Block], width
     gathers = sum(_gathers(value, shapes) for value in repeated)
     if not gathers and not any(value.is_terminator and shapes.homes[value] in shapes.divergent for value in repeated):
         return None
-    # An iteration takes what it takes for one thread, and gathers as much for each lane.
-    few = 1 + gathers * width * _GATHERED // len(repeated)
-    return DataCheck(*found, min(few, width // _LARGEST_PART))
+    apart = sum(_is_taken_apart(value, shapes) for value in repeated)
+    return DataCheck(*found, _count_few(len(repeated), gathers, apart, width))
+
+
+def _count_few(instructions: int, gathers: int, apart: int, width: int) -> int:
+    """How many lanes one after another take no longer than all of them: an iteration of *instructions* takes what it
+    takes for one thread, *gathers* as much for each lane, and what takes lanes *apart* more than for a thread."""
+    together = instructions + gathers * width * _GATHERED
+    alone = instructions - apart * _TAKEN_APART
+    few = together // alone if alone > 0 else width
+    return min(few, width if apart else width // _LARGEST_PART)
 
 
 def _gathers(value: Instruction, shapes: VectorShapes) -> bool:
     return value.opcode == "load" and shapes.of(value.operands[-1], shapes.homes[value]) is VARYING
+
+
+def _is_taken_apart(value: Instruction, shapes: VectorShapes) -> bool:
+    """Whether *value* is an atomic operation that is done for one lane after another."""
+    if value.opcode == "cmpxchg":
+        return True
+    block = shapes.homes[value]
+    return value.opcode == "atomicrmw" and not value.is_tabled and not is_combinable(value, block, shapes)
 
 
 @contextmanager

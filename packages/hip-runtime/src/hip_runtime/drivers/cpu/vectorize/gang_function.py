@@ -18,7 +18,7 @@ from hip_runtime.drivers.cpu.analyses.recurrences import waits_for_results
 from hip_runtime.drivers.cpu.analyses.register_pressure import has_registers_left
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import gives_places
-from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
+from hip_runtime.drivers.cpu.analyses.vector_shapes import LaneShapes, VectorShapes
 from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.clone import copy_blocks
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
@@ -53,16 +53,17 @@ class GangFunction:
     address of the gang's record, whether it was suspended, and whether it pauses behind the loop, which it only ever
     does if *kernel_arguments* says how many of the arguments are the kernel's; see `suspension`. If it *follows_rows*,
     a gang runs the threads up to the end of a row and returns how many those were, and the next one begins there; see
-    `row_split`.
+    `row_split`. *is_alone*: a gang is a single thread, for which all is uniform.
     """
 
     def __init__(
         self, function: Function, item: WorkItem, kinds: Sequence[ir.Type], symbols: SymbolDeclarations,
         size_of: SizeOf, width: int, demotable: frozenset[Instruction] = frozenset(), name: str = GANG_FUNCTION,
         lockstep: bool = False, exits_on_data: bool = True, may_suspend: bool = False,
-        kernel_arguments: int | None = None, follows_rows: bool = False,
+        kernel_arguments: int | None = None, follows_rows: bool = False, is_alone: bool = False,
     ) -> None:  # fmt: skip
         self.follows_rows = follows_rows
+        self._is_alone = is_alone
         self._may_suspend = may_suspend
         self._kernel_arguments = kernel_arguments
         self.suspension: Suspension | None = None
@@ -135,7 +136,7 @@ class GangFunction:
         return GangFunction(
             graph, self._item, parameters, self._symbols, self._size_of, width, demotable,
             f"{self._name}.{name}" if name else self._name, self._lockstep, self._exits_on_data, self._may_suspend,
-            self._kernel_arguments, follows_rows,
+            self._kernel_arguments, follows_rows, passed is not None,
         )  # fmt: skip
 
     @property
@@ -162,14 +163,13 @@ class GangFunction:
         first, done = builder.block, builder.append_basic_block("done")
         count = function.args[len(self._graph.arguments)]
         arguments = list(function.args[: len(self._graph.arguments)])
-        not_full = builder.append_basic_block("not.full")
+        not_full, under_mask = map(builder.append_basic_block, ("not.full", "under.mask"))
         mask_place = allocate(self._entry, self._lanes.no_lanes().type, "gang.mask")
         has_partial_gang = self.has_partial_gangs
         has_full_gangs = self._item.extents[0] >= self.width and not (
             masked_only and (self.early_exits or has_partial_gang)
         )
         privates = self.privates.place(self._entry)
-        under_mask = builder.append_basic_block("under.mask")
         builder.position_at_end(under_mask)
         if self.follows_rows:
             self._taken = allocate(self._entry, I32, "taken.lanes")
@@ -253,13 +253,12 @@ class GangFunction:
 
     def _write_few(self, few: FewLanes, lane: GangFunction, arguments: list[ir.Value], done: ir.Block) -> None:
         builder = self._builder
-        rest = self._entry.function.args[len(arguments) + 1 :]
         with remarks.muted():
             function = lane.build()
         builder.position_at_end(few.start)
         bits = builder.load(few.bits, typ=ir.IntType(self.width))
         with each_lane(builder, self._lanes, self._item, arguments[0], bits, done):
-            builder.call(function, [*arguments, I32(1), *rest])
+            builder.call(function, [*arguments, I32(1), *self._entry.function.args[len(arguments) + 1 :]])
 
     def _suspend(self) -> None:
         """Suspend full gangs where that is better."""
@@ -378,6 +377,7 @@ class GangFunction:
     ) -> VectorShapes:
         """The shapes in *function*, or in the whole graph."""
         graph = self._graph if function is None else function
+        kind = LaneShapes if self._is_alone else kind
         aligned = Alignments(self.width, {}) if self.follows_rows else self._align()
         along = AXES[self._item.axes[0]]
         return kind(graph, early_exits, self._size_of, self.privates.stride, self._lanes_consecutive, along, aligned)

@@ -30,8 +30,12 @@ _MAX_DEPTH = 6
 
 def prepare_operands(code: GangValues, instruction: Instruction) -> list[OfLane]:
     """How to get each operand of *instruction* for a lane. What is shared by all lanes is written now."""
-    operands = _Operands(code, instruction)
-    return [operands.prepare(value, _MAX_DEPTH) for value in instruction.operands]
+    return [prepare_operand(code, instruction, number) for number in range(len(instruction.operands))]
+
+
+def prepare_operand(code: GangValues, instruction: Instruction, number: int) -> OfLane:
+    """The same for one of them."""
+    return _Operands(code, instruction).prepare(instruction.operands[number], _MAX_DEPTH)
 
 
 class _Operands:

@@ -20,6 +20,7 @@ from hip_runtime.drivers.cpu.vectorize.clamped_loads import ClampedLoads
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
 from hip_runtime.drivers.cpu.vectorize.single_lane import SingleLane
 from hip_runtime.drivers.cpu.vectorize.strided_accesses import load_strided, store_strided
+from hip_runtime.drivers.cpu.vectorize.tabled_updates import TabledUpdate
 from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory
 
 
@@ -212,4 +213,7 @@ class MemoryAccesses(SingleLane):
 
     def scalarize(self, instruction: Instruction) -> ir.Value | None:
         self.form = remarks.SCALARIZED
+        if (tables := self.item.tables) is not None and tables.serves(self, instruction):
+            TabledUpdate(self, instruction, tables).write()
+            return None
         return Scalarizer(self, instruction).write()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.ir.model import Argument, Instruction
-from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, VOID, allocate
+from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.lane_operands import element_address, prepare_operands
@@ -36,6 +36,21 @@ class Scalarizer:
         ]
         if self._reads_thread:
             self._first = code.item.layout.load(builder, code.arguments[0], "thread", code.item.axes[0])
+        self._run_lanes()
+        if self._reads_thread:
+            code.item.layout.store(builder, self._first, code.arguments[0], "thread", code.item.axes[0])
+        return self._collect()
+
+    def _result_kinds(self, kind: ir.Type) -> list[ir.Type]:
+        if kind == VOID:
+            return []
+        self._lanes.type_of(kind)
+        return list(kind.elements) if isinstance(kind, ir.LiteralStructType) else [kind]
+
+    # loops
+
+    def _run_lanes(self) -> None:
+        code, builder, lanes = self._code, self._builder, self._lanes
         if code.mask is None:
             self._run_all()
         elif code.lane is not None:
@@ -48,17 +63,6 @@ class Scalarizer:
                     self._run_all()
                 with active_lanes:
                     self._run_active(bits)
-        if self._reads_thread:
-            code.item.layout.store(builder, self._first, code.arguments[0], "thread", code.item.axes[0])
-        return self._collect()
-
-    def _result_kinds(self, kind: ir.Type) -> list[ir.Type]:
-        if kind == VOID:
-            return []
-        self._lanes.type_of(kind)
-        return list(kind.elements) if isinstance(kind, ir.LiteralStructType) else [kind]
-
-    # loops
 
     def _run_all(self) -> None:
         builder = self._builder
@@ -96,10 +100,7 @@ class Scalarizer:
         if self._reads_thread:
             code.item.store_lane(builder, code.arguments[0], builder.add(self._first, lane))
         operands = [operand(lane) for operand in self._operands]
-        if (tables := code.item.tables) is not None and tables.serves(code, instruction):
-            tables.update(code, instruction, operands)
-            return
-        write_one = write_demoted if instruction in code.demotable else write_instruction
+        write_one = write_demoted if instruction in code.demotable else write_checked
         found = write_one(builder, instruction, operands)
         for number, (place, kind) in enumerate(zip(self._results, self._kinds, strict=True)):
             part = builder.extract_value(found, number) if isinstance(instruction.type, ir.LiteralStructType) else found

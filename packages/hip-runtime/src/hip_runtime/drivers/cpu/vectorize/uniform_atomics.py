@@ -11,8 +11,8 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import FLOAT_REDUCTIONS, INTEGER_REDUCTIONS, SUMS
 from hip_runtime.drivers.cpu.ir.model import Constant, Instruction
-from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, allocate
+from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder, mangle
@@ -39,7 +39,7 @@ def write_uniform_atomic(code: GangValues, instruction: Instruction) -> ir.Value
     else:
         values = _active_values(code, instruction)
         combined = reduce_lanes(lanes, instruction, values)
-    write = write_demoted if instruction in code.demotable else write_instruction
+    write = write_demoted if instruction in code.demotable else write_checked
 
     def update() -> None:
         old = write(builder, instruction, [pointer, combined])

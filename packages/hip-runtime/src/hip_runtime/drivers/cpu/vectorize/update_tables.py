@@ -18,14 +18,15 @@ from hip_runtime.drivers.cpu.abi.work_item import LINE, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.analyses.scattered_updates import ScatteredUpdates, UpdatedArray
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
-from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
-from hip_runtime.drivers.cpu.ir.model import Instruction
-from hip_runtime.drivers.cpu.ir.writer import write_instruction
-from hip_runtime.drivers.cpu.llvmir import I8, I64, PTR, VOID, allocate
+from hip_runtime.drivers.cpu.analyses.vector_shapes import LaneShapes
+from hip_runtime.drivers.cpu.ir.model import Instruction, Value
+from hip_runtime.drivers.cpu.llvmir import I8, I64, allocate
+from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import combine
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
+from hip_runtime.drivers.cpu.vectorize.table_contents import TableContents
 from hip_runtime.drivers.cpu.vectorize.uniform_atomics import COLLECTED, identity_of
-from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory
+from hip_runtime.drivers.cpu.vectorize.vector_builder import mangle, size_in_memory
 
 _BYTES = 262144
 """Of all tables of a worker together, which stay in a second-level cache."""
@@ -79,31 +80,75 @@ class UpdateTables:
         ]
         for update in updates.updates:
             update.is_tabled = True
-        for access in updates.accesses:
-            access.meets_tables = True
+        for access, numbers in updates.accesses.items():
+            access.meets_tables = frozenset(numbers)
 
     # in a kernel
 
     def serves(self, code: GangValues, update: Instruction) -> bool:
         """Whether lanes do *update* by `update`: it may be done in a table, and their addresses are anywhere."""
-        return update.is_tabled and code.shapes.of(update.operands[0], code.block) is VARYING
+        is_alone = isinstance(code.shapes, LaneShapes)
+        return update.is_tabled and (is_alone or code.shapes.of(update.operands[0], code.block) is VARYING)
 
     def update(self, code: GangValues, update: Instruction, operands: Sequence[ir.Value]) -> None:
         """Do *update* with the *operands* of one lane: in the table, if that has the element."""
-        builder, (address, value) = code.builder, operands
-        table = next(table for table in self._tables if table.array.updates(update))
-        place, limit = (self._load(builder, code.arguments[0], name, table) for name in ("tables", "table_limits"))
+        builder, (address, value), table = code.builder, operands, self._table_of(update)
+        limit = self._load(builder, code.arguments[0], "table_limits", table)
         index = self._find_element(builder, table, address, code.arguments[table.array.argument.index])
         with builder.if_else(builder.icmp_unsigned("<", index, limit)) as (in_table, in_memory):
             with in_table:
-                element = builder.gep(place, [index], inbounds=True, source_etype=table.kind)
-                old = builder.load(element, typ=table.kind)
-                operation = COLLECTED.get(update.operation, update.operation)
-                builder.store(combine(builder, operation, old, value), element)
+                self.update_element(code, update, index, value)
             with in_memory:
                 for other in self._others(update):
                     self._meet(code, other, self._hits(code, other, address, table.size))
-                write_instruction(builder, update, operands)
+                write_checked(builder, update, operands)
+
+    def find_elements(
+        self, code: GangValues, update: Instruction, addresses: ir.Value
+    ) -> tuple[ir.Value, ir.Value]:  # fmt: skip
+        """The numbers of the elements at *addresses*, one for each lane, and whether the table has those of all active
+        lanes."""
+        builder, lanes, table = code.builder, code.lanes, self._table_of(update)
+        elements = self._count_steps(code, table, update.operands[0])
+        if elements is None:
+            base = lanes.splat(builder.ptrtoint(code.arguments[table.array.argument.index], I64))
+            distances = builder.sub(builder.ptrtoint(addresses, lanes.type_of(I64)), base)
+            elements = distances if table.size == 1 else self._divide(builder, table, distances)
+        limit = lanes.splat(self._load(builder, code.arguments[0], "table_limits", table))
+        beyond = builder.icmp_unsigned(">=", elements, limit)
+        if code.mask is not None:
+            beyond = builder.select(code.mask, beyond, lanes.no_lanes())
+        return elements, builder.not_(lanes.any(beyond))
+
+    def update_element(self, code: GangValues, update: Instruction, index: ir.Value, value: ir.Value) -> None:
+        """Do *update* with *value* on the element with the number *index*, which its table has."""
+        builder, table = code.builder, self._table_of(update)
+        place = self._load(builder, code.arguments[0], "tables", table)
+        number = index if index.type == I64 else builder.zext(index, I64)
+        element = builder.gep(place, [number], inbounds=True, source_etype=table.kind)
+        old = builder.load(element, typ=table.kind)
+        operation = COLLECTED.get(update.operation, update.operation)
+        builder.store(combine(builder, operation, old, value), element)
+
+    def _count_steps(self, code: GangValues, table: _Table, pointer: Value) -> ir.Value | None:
+        """How many elements *pointer* is beyond the array of *table* in each lane, if it is made of steps of whole
+        elements. That takes less than computing addresses and their distances."""
+        builder, total = code.builder, None
+        while isinstance(pointer, Instruction):
+            if pointer.opcode != "getelementptr" or len(pointer.operands) != 2:
+                return None
+            assert pointer.source_type is not None
+            if code.shapes.size_of(pointer.source_type) != table.size:
+                return None
+            pointer, index = pointer.operands
+            steps = code.vector(index)
+            if index.type != I64:
+                steps = builder.sext(steps, code.lanes.type_of(I64))
+            total = steps if total is None else builder.add(total, steps)
+        return total
+
+    def _table_of(self, update: Instruction) -> _Table:
+        return next(table for table in self._tables if table.array.updates(update))
 
     def meet(self, code: GangValues, access: Instruction) -> None:
         """Before lanes do *access*: do what is in tables for its memory. `update` looks at that itself."""
@@ -125,7 +170,8 @@ class UpdateTables:
     def _others(self, access: Instruction) -> Iterator[_Table]:
         """The tables whose elements *access* may not precede."""
         for table in self._tables:
-            if not (access.opcode == "atomicrmw" and table.array.does(access)):
+            does = access.opcode == "atomicrmw" and table.array.does(access)
+            if table.number in access.meets_tables and not does:
                 yield table
 
     def _meet(self, code: GangValues, table: _Table, hits: ir.Value) -> None:
@@ -161,11 +207,18 @@ class UpdateTables:
         """The number of the element at *address*; a very large one if it is before the array or between two elements:
         the remainder of the distance is rotated to the high bits."""
         distance = builder.sub(builder.ptrtoint(address, I64), builder.ptrtoint(base, I64))
-        if table.size == 1:
-            return distance
-        kind = ir.FunctionType(I64, [I64, I64, I64])
-        rotate = builder.module.declare_intrinsic("llvm.fshr", [I64], kind)
-        return builder.call(rotate, [distance, distance, I64(table.size.bit_length() - 1)])
+        return distance if table.size == 1 else self._divide(builder, table, distance)
+
+    def _divide(self, builder: ir.IRBuilder, table: _Table, distance: ir.Value) -> ir.Value:
+        """A distance in bytes, or a vector of such, in elements, with the remainder in the high bits."""
+        kind = distance.type
+        by = I64(table.size.bit_length() - 1)
+        if isinstance(kind, ir.VectorType):
+            by = ir.Constant(kind, [by] * kind.count)
+        signature = ir.FunctionType(kind, [kind] * 3)
+        name = f"llvm.fshr.{mangle(kind)}"
+        rotate = builder.module.globals.get(name) or ir.Function(builder.module, signature, name)
+        return builder.call(rotate, [distance, distance, by])
 
     def _load(self, builder: ir.IRBuilder, item: ir.Value, name: str, table: _Table) -> ir.Value:
         return self._item.layout.load(builder, item, name, table.number)
@@ -215,45 +268,5 @@ class UpdateTables:
 
     def _do(self, builder: ir.IRBuilder, table: _Table, item: ir.Value, base: ir.Value) -> None:
         memory, limit = (self._load(builder, item, name, table) for name in ("tables", "table_limits"))
-        builder.call(self._define_doing(builder.module, table), [memory, limit, base])
-
-    def _define_doing(self, module: ir.Module, table: _Table) -> ir.Function:
-        """``void (table, elements, array)``: does to the array what is in the table, which it leaves as it is."""
-        name = f"spmd.do.table.{table.number}"
-        if name in module.globals:
-            return module.globals[name]
-        function = ir.Function(module, ir.FunctionType(VOID, [PTR, I64, PTR]), name)
-        function.linkage = "internal"
-        for attribute in ("noinline", "nounwind"):
-            function.attributes.add(attribute)
-        builder = ir.IRBuilder(function.append_basic_block("entry"))
-        update = table.array.update
-        stand_at(builder, update.location)
-        memory, elements, base = function.args
-        lanes = LINE // table.size
-        line_type = ir.VectorType(table.bits, lanes)
-        nothing = ir.Constant(line_type, [table.identity] * lanes)
-        with builder.if_then(builder.icmp_unsigned("!=", elements, I64(0))):
-            lines = builder.udiv(builder.add(elements, I64(lanes - 1)), I64(lanes))
-            with counted(builder, "line", I64(0), lines) as line:
-                whole = builder.load(
-                    builder.gep(memory, [line], inbounds=True, source_etype=line_type), align=LINE, typ=line_type
-                )
-                differ = builder.icmp_unsigned("!=", whole, nothing)
-                some = builder.icmp_unsigned("!=", builder.bitcast(differ, ir.IntType(lanes)), ir.IntType(lanes)(0))
-                with builder.if_then(some):
-                    first = builder.mul(line, I64(lanes), flags=("nuw", "nsw"))
-                    with counted(builder, "element", I64(0), I64(lanes)) as lane:
-                        index = builder.add(first, lane, flags=("nuw", "nsw"))
-                        self._do_element(builder, table, memory, index, base)
-        builder.ret_void()
-        return function
-
-    def _do_element(
-        self, builder: ir.IRBuilder, table: _Table, memory: ir.Value, index: ir.Value, base: ir.Value
-    ) -> None:  # fmt: skip
-        place = builder.gep(memory, [index], inbounds=True, source_etype=table.kind)
-        bits = builder.load(place, typ=table.bits)
-        with builder.if_then(builder.icmp_unsigned("!=", bits, table.identity)):
-            address = builder.gep(base, [index], source_etype=table.kind)
-            write_instruction(builder, table.array.update, [address, builder.bitcast(bits, table.kind)])
+        contents = TableContents(table.array.update, table.identity, f"spmd.do.table.{table.number}")
+        builder.call(contents.define(builder.module), [memory, limit, base])

@@ -27,6 +27,8 @@ from hip_runtime.drivers.cpu.ir.model import (
 )
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I32, VOID
+from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
+from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
 from hip_runtime.drivers.cpu.vectorize.integer_division import write_quotient
 from hip_runtime.drivers.cpu.vectorize.linear_masks import is_linear, write_linear_mask
 from hip_runtime.drivers.cpu.vectorize.memory_accesses import MemoryAccesses
@@ -89,6 +91,8 @@ class Widener(MemoryAccesses):
             result = write_wave_operation(self, instruction)
         elif instruction.callee == spmd.LANE and shape == 1 and self.lanes.width == self.item.wave_size:
             result = I32(0)
+        elif opcode in ("atomicrmw", "cmpxchg") and shape is not VARYING:
+            result = self._update_alone(instruction)
         elif instruction.type != VOID and shape is not VARYING:
             plain = as_base(instruction) if shape or self._has_strided(instruction) else instruction
             result = write_instruction(self.builder, plain, [self.scalar(value) for value in instruction.operands])
@@ -134,6 +138,17 @@ class Widener(MemoryAccesses):
         if remarks.are_wanted():
             self.form, self.stride = remarks.DIVERGENT, 0
             self._remark(branch)
+
+    def _update_alone(self, instruction: Instruction) -> ir.Value | None:
+        """An atomic operation of a gang that is one lane."""
+        if instruction.total is not None:
+            return write_uniform_atomic(self, instruction)
+        operands = [self.scalar(value) for value in instruction.operands]
+        if self.item.tables is not None and self.item.tables.serves(self, instruction):
+            self.item.tables.update(self, instruction, operands)
+            return None
+        write = write_demoted if instruction in self.demotable else write_checked
+        return write(self.builder, instruction, operands)
 
     def keep(self, instruction: Instruction) -> None:
         """Store the value of *instruction* for other blocks."""

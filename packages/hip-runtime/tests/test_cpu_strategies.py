@@ -316,6 +316,42 @@ def test_a_loop_that_is_asked_for_runs_one_thread_after_another(device: Device) 
     assert "threads at a time" not in form
 
 
+MARKS = f"""
+define void @k(ptr noalias %item, ptr %out, ptr %x, i64 %n) {{
+entry:
+{GLOBAL_X}
+  %step = add nuw nsw i64 %i, 2
+  %first = mul nuw nsw i64 %step, %step
+  %any = icmp slt i64 %first, %n
+  br i1 %any, label %loop, label %done
+loop:
+  %at = phi i64 [ %first, %entry ], [ %next, %loop ]
+  %place = getelementptr KIND, ptr %out, i64 %at
+  store KIND 1, ptr %place
+  %next = add nuw nsw i64 %at, %step
+  %again = icmp slt i64 %next, %n
+  br i1 %again, label %loop, label %done
+done:
+  ret void
+}}
+"""
+"""Each thread marks the multiples of its number."""
+
+
+@pytest.mark.parametrize(("kind", "form"), [("i8", "loop"), ("i32", "vectors")])
+def test_bytes_that_are_far_apart_are_stored_by_one_thread_after_another(device: Device, kind: str, form: str) -> None:
+    limit, dtype = 5000, np.dtype(f"i{int(kind[1:]) // 8}")
+    marks = to_device(np.zeros(limit, dtype))
+    parameters = [("out", "ptr"), ("x", "ptr"), ("n", "i64")]
+    function = device.load(code(MARKS.replace("KIND", kind), "k", parameters)).function("k")
+    function.launch(1, 128, pack(function.kernel, marks.address, marks.address, limit))
+    assert f": {form} (" in str(function.form)
+    expected = np.zeros(limit, dtype)
+    for number in range(2, 130):
+        expected[number * number :: number] = 1
+    np.testing.assert_array_equal(marks.copy_to_host(), expected)
+
+
 def test_columns_are_summed_by_lanes(device: Device) -> None:
     x = np.random.default_rng(2).random((64, 128), np.float32)
     form, found = form_of(device, COLUMN.replace("FLAGS", ""), x, 64)

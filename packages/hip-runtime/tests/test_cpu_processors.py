@@ -12,6 +12,7 @@ import pytest
 from spmd_blocks import kernel
 from spmd_kernels import GLOBAL_X, code, pack
 from spmd_programs import check_case
+from test_cpu_row_loops import COUNTS, TYPES, count_rows
 
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.object_code import host_machine
@@ -144,3 +145,8 @@ def test_sum_of_neighbours(device: Device, kind: Any) -> None:
     found = out.copy_to_host()
     np.testing.assert_array_equal(found[:101], values[:-1] + values[1:])
     assert (found[101:] == 7).all()
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_rows_of_lanes(device: Device, kind: str) -> None:
+    assert count_rows(device, kind, COUNTS["up"]) == 1

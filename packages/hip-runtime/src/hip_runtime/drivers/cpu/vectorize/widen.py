@@ -23,6 +23,7 @@ from hip_runtime.drivers.cpu.ir.model import (
     PARAMETER,
     RAMP,
     RESULT,
+    ROW,
     Constant,
     Function,
     Instruction,
@@ -34,6 +35,7 @@ from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
 from hip_runtime.drivers.cpu.vectorize.appended_stores import is_appended, write_appended
 from hip_runtime.drivers.cpu.vectorize.integer_division import write_quotient
 from hip_runtime.drivers.cpu.vectorize.linear_masks import is_linear, write_linear_mask
+from hip_runtime.drivers.cpu.vectorize.row_loads import load_rows
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
 from hip_runtime.drivers.cpu.vectorize.single_lane import SingleLane, is_computed_alone
 from hip_runtime.drivers.cpu.vectorize.speculative_bases import as_base
@@ -82,6 +84,8 @@ class Widener(SingleLane):
         result: ir.Value | None
         if opcode == "load" and not (instruction.volatile or instruction.atomic) and shape is VARYING:
             result = self._load(instruction)
+        elif opcode == ROW:
+            result = self._load_rows(instruction)
         elif opcode == "store" and not (instruction.volatile or instruction.atomic):
             self._store(instruction)
             result = None
@@ -258,6 +262,17 @@ class Widener(SingleLane):
         result = self.builder.phi(near.type)
         result.add_incoming(near, near_block)
         result.add_incoming(far, far_block)
+        return result
+
+    def _load_rows(self, instruction: Instruction) -> ir.Value:
+        """The elements that each lane loads at once: a vector of the first ones, one of the second ones and so on."""
+        assert self.mask is None
+        self._form = remarks.ROWS
+        kinds = instruction.type.elements
+        places = self.vector(instruction.operands[0])
+        result = self.lanes.undefined(self.lanes.type_of(instruction.type))
+        for number, part in enumerate(load_rows(self.lanes, kinds[0], len(kinds), places, instruction.align or 1)):
+            result = self.builder.insert_value(result, part, number)
         return result
 
     def _load_strided(self, kind: ir.Type, base: ir.Value, stride: int, align: int) -> ir.Value:

@@ -12,6 +12,8 @@ import pytest
 from spmd_blocks import kernel
 from spmd_kernels import GLOBAL_X, code, pack
 from spmd_programs import check_case
+from test_cpu_neighbours import check as check_neighbours
+from test_cpu_neighbours import swapped
 from test_cpu_row_loops import COUNTS, TYPES, count_rows
 
 from hip_runtime import Device, config, to_device
@@ -150,3 +152,10 @@ def test_sum_of_neighbours(device: Device, kind: Any) -> None:
 @pytest.mark.parametrize("kind", TYPES)
 def test_rows_of_lanes(device: Device, kind: str) -> None:
     assert count_rows(device, kind, COUNTS["up"]) == 1
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("kind", TYPES)
+def test_neighbours_apart(device: Device, kind: str, masked: bool) -> None:
+    for count in (2, 3, 4):
+        check_neighbours(device, kind, swapped(count), masked)

@@ -1,5 +1,5 @@
-"""Loads of several neighbouring elements for each lane, turned into a vector of the first ones, one of the second ones
-and so on."""
+"""Loads and stores of several neighbouring elements for each lane, turned into, or from, a vector of the first ones,
+one of the second ones and so on."""
 
 from __future__ import annotations
 
@@ -22,10 +22,24 @@ def load_rows(lanes: VectorBuilder, kind: ir.Type, count: int, places: ir.Value,
     for lane in map(I32, range(lanes.width)):
         place = builder.extract_element(places, lane)
         rows.append(builder.load(place, typ=ir.VectorType(kind, count), align=align))
-    parts = [_join(lanes, rows[number::count]) for number in range(count)]
+    return _turn(lanes, [_join(lanes, rows[number::count]) for number in range(count)])
+
+
+def store_rows(lanes: VectorBuilder, values: list[ir.Value], places: ir.Value, align: int) -> None:
+    """The reverse of `load_rows`."""
+    count = len(values)
+    rows = _turn(lanes, values)
+    for lane in range(lanes.width):
+        begin = lane // count * count
+        row = lanes.shuffle(rows[lane % count], lanes.vector_of(I32, list(range(begin, begin + count))))
+        lanes.builder.store(row, lanes.builder.extract_element(places, I32(lane)), align=align)
+
+
+def _turn(lanes: VectorBuilder, parts: list[ir.Value]) -> list[ir.Value]:
+    """Exchange rows and columns of the squares that as many elements of each of *parts* make as there are parts."""
     size = 1
-    while size < count:
-        parts = _exchange(lanes, parts, count, size)
+    while size < len(parts):
+        parts = _exchange(lanes, parts, len(parts), size)
         size *= 2
     return parts
 

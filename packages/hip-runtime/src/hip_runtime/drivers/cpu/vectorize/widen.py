@@ -7,7 +7,6 @@ from dataclasses import replace
 from llvmlite import ir
 
 from hip_devicelib import spmd
-from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
@@ -31,13 +30,13 @@ from hip_runtime.drivers.cpu.ir.model import (
 )
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, VOID
-from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
+from hip_runtime.drivers.cpu.vectorize.apart_accesses import ApartAccesses
 from hip_runtime.drivers.cpu.vectorize.appended_stores import is_appended, write_appended
 from hip_runtime.drivers.cpu.vectorize.integer_division import write_quotient
 from hip_runtime.drivers.cpu.vectorize.linear_masks import is_linear, write_linear_mask
 from hip_runtime.drivers.cpu.vectorize.row_loads import load_rows
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
-from hip_runtime.drivers.cpu.vectorize.single_lane import SingleLane, is_computed_alone
+from hip_runtime.drivers.cpu.vectorize.single_lane import is_computed_alone
 from hip_runtime.drivers.cpu.vectorize.speculative_bases import as_base
 from hip_runtime.drivers.cpu.vectorize.strided_accesses import load_strided, store_strided
 from hip_runtime.drivers.cpu.vectorize.uniform_atomics import write_uniform_atomic
@@ -56,7 +55,7 @@ _TWO_TYPES = (
 """Intrinsics with two types in their names."""
 
 
-class Widener(SingleLane):
+class Widener(ApartAccesses):
     """Writes the instructions of a block for a gang."""
 
     is_partial = False
@@ -198,26 +197,6 @@ class Widener(SingleLane):
         ]
         return write_instruction(self.builder, self._vector_instruction(instruction), operands)
 
-    def _contiguous(self, kind: ir.Type, pointer: Value) -> bool:
-        nbytes = size_in_memory(kind)
-        return nbytes > 0 and self.shapes.of(pointer, self.block) == nbytes
-
-    def _element_stride(self, kind: ir.Type, pointer: Value) -> int:
-        """The stride in elements, if contiguous vectors and a shuffle are better than a gather or scatter; else 0."""
-        stride = self._count_elements(kind, self.shapes.of(pointer, self.block))
-        return stride if stride > 1 else 0
-
-    def _speculated_stride(self, kind: ir.Type, pointer: Value) -> int:
-        """The same if no index is negative, or 1 if the access is contiguous then."""
-        return self._count_elements(kind, self._speculated.stride(pointer))
-
-    def _count_elements(self, kind: ir.Type, shape: Shape) -> int:
-        nbytes = size_in_memory(kind)
-        if not shape or not nbytes or shape % nbytes:
-            return 0
-        most = MAX_STRIDE if self.mask is None or spreads_masks() else 1
-        return shape // nbytes if 1 <= shape // nbytes <= most else 0
-
     def _align_of_base(self, align: int, stride: int) -> int:
         """The alignment of the first lane's address, if those of active lanes, *stride* bytes apart, have *align*."""
         return align if self.mask is None else min(align, stride & -stride)
@@ -225,7 +204,7 @@ class Widener(SingleLane):
     def _form_of_single(self, kind: ir.Type, pointer: Value) -> tuple[str, int]:
         """What an access of one lane would be for all of them, and its stride in elements if it is in steps; for
         remarks."""
-        stride = self._count_elements(kind, self.shapes.of(pointer, self.block))
+        stride = self.count_elements(kind, self.shapes.of(pointer, self.block))
         if stride > 1:
             return remarks.STRIDED, stride
         return remarks.CONTIGUOUS if stride else remarks.GATHERED, 0
@@ -238,19 +217,19 @@ class Widener(SingleLane):
         if (lane := self.accessing_lane(instruction.type, pointer)) is not None:
             self._form, self._stride = self._form_of_single(instruction.type, pointer)
             return self.load_alone(instruction, lane)
-        if self._contiguous(instruction.type, pointer):
+        if self.is_contiguous(instruction.type, pointer):
             self._form = remarks.CONTIGUOUS
             mask = None if is_private_address(pointer) else self.mask
             align = self._align_of_base(align, size_in_memory(instruction.type))
             return self.lanes.load(instruction.type, self.scalar(pointer), mask, align)
-        stride = self._element_stride(instruction.type, pointer)
+        stride = self.element_stride(instruction.type, pointer)
         if stride:
             self._form, self._stride = remarks.STRIDED, stride
             return self._load_strided(instruction.type, self.scalar(pointer), stride, align)
-        pointers = self.vector(pointer)
-        if not (stride := self._speculated_stride(instruction.type, pointer)):
+        if not (stride := self.speculated_stride(instruction.type, pointer)):
             self._form = remarks.GATHERED
-            return self.lanes.gather(instruction.type, pointers, self.mask, align)
+            return self.load_apart(instruction)
+        pointers = self.vector(pointer)
         self._form, self._stride = (remarks.SPECULATED, 0) if stride == 1 else (remarks.STRIDED, stride)
         base, holds = self._speculated.base(pointer)
         with self.builder.if_else(holds) as (speculated, otherwise):
@@ -294,17 +273,17 @@ class Widener(SingleLane):
         elif (lane := self.accessing_lane(value.type, pointer)) is not None:
             self._form, self._stride = self._form_of_single(value.type, pointer)
             self.store_alone(instruction, lane)
-        elif self._contiguous(value.type, pointer):
+        elif self.is_contiguous(value.type, pointer):
             self._form = remarks.CONTIGUOUS
             self._store_contiguous(self.vector(value), pointer, align)
-        elif stride := self._element_stride(value.type, pointer):
+        elif stride := self.element_stride(value.type, pointer):
             self._form, self._stride = remarks.STRIDED, stride
             self._store_strided(self.vector(value), self.scalar(pointer), stride, align)
         elif is_appended(self, pointer, value.type):
             self._form = remarks.SPECULATED
             write_appended(self, self.vector(value), pointer, align)
         else:
-            self._store_scattered(self.vector(value), pointer, align)
+            self._store_scattered(instruction, align)
 
     def _store_contiguous(self, values: ir.Value, pointer: Value, align: int) -> None:
         """Store to neighbours. In a private array the elements of inactive lanes are written, too, but not changed:
@@ -316,13 +295,14 @@ class Widener(SingleLane):
             mask = None
         self.lanes.store(values, place, mask, align)
 
-    def _store_scattered(self, values: ir.Value, pointer: Value, align: int) -> None:
+    def _store_scattered(self, instruction: Instruction, align: int) -> None:
         """Store to addresses that need not be contiguous."""
-        pointers = self.vector(pointer)
-        if not (stride := self._speculated_stride(values.type.element, pointer)):
+        value, pointer = instruction.operands
+        if not (stride := self.speculated_stride(value.type, pointer)):
             self._form = remarks.GATHERED
-            self.lanes.scatter(values, pointers, self.mask, align)
+            self.store_apart(instruction)
             return
+        values, pointers = self.vector(value), self.vector(pointer)
         self._form, self._stride = (remarks.SPECULATED, 0) if stride == 1 else (remarks.STRIDED, stride)
         base, holds = self._speculated.base(pointer)
         with self.builder.if_else(holds) as (speculated, otherwise):

@@ -205,3 +205,76 @@ entry:
         function.launch(2, BLOCK, pack(function.kernel, out.address, x.address, places.address, 96))
     np.testing.assert_array_equal(out.copy_to_host(), values[order] - values[order + 1])
     assert ("load", 2) in groups
+
+
+def clamped_kernel(masked: bool, taps: int, kind: str) -> str:
+    """Thread i adds up x[place], 3 times x[min(place + 1, limit)] and so on, each place held at the limit; a negative
+    one counts from the end."""
+    lines = []
+    for number in range(taps):
+        lines.append(f"""
+  %next{number} = add i64 %place, {number}
+  %held{number} = call i64 @llvm.smin.i64(i64 %next{number}, i64 %limit)
+  %below{number} = icmp slt i64 %held{number}, 0
+  %more{number} = select i1 %below{number}, i64 %n, i64 0
+  %p{number} = getelementptr {kind}, ptr %x, i64 %held{number}
+  %q{number} = getelementptr {kind}, ptr %p{number}, i64 %more{number}
+  %v{number} = load {kind}, ptr %q{number}, align 1
+  %w{number} = fmul {kind} %v{number}, {3.0**number}
+  %sum{number} = fadd {kind} {f"%sum{number - 1}" if number else "0.0"}, %w{number}""")
+    body = "".join(lines)
+    take = "br i1 %on, label %do, label %end" if masked else "br label %do"
+    return f"""
+declare i64 @llvm.smin.i64(i64, i64)
+define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %x, ptr noalias %places, ptr noalias %flags, i64 %n) {{
+entry:
+{GLOBAL_X}
+  %limit = sub i64 %n, 1
+  %f = getelementptr i8, ptr %flags, i64 %i
+  %flag = load i8, ptr %f
+  %on = icmp ne i8 %flag, 0
+  {take}
+do:
+  %at = getelementptr i64, ptr %places, i64 %i
+  %place = load i64, ptr %at
+{body}
+  %r = getelementptr {kind}, ptr %out, i64 %i
+  store {kind} %sum{taps - 1}, ptr %r
+  br label %end
+end:
+  ret void
+}}
+"""
+
+
+def check_clamped(device: Device, kind: str, taps: int, masked: bool) -> None:
+    """Gangs of which no lane is at the limit, some of which one is, and such with negative indices; lanes that are not
+    active may be anywhere."""
+    dtype, count, size = np.dtype(TYPES[kind]), 192, 50
+    rng = np.random.default_rng(taps)
+    values = rng.integers(0, 100, size).astype(dtype)
+    order = rng.integers(0, size - taps + 1, count)
+    order[[40, 77, 130]] = size - 1, size - 2, -1
+    flags = rng.integers(0, 2, count).astype(np.int8)
+    flags[[40, 130]] = 1
+    order[(flags == 0) & masked] = 1 << 40
+    places, marks, out = to_device(order), to_device(flags), to_device(np.zeros(count, dtype))
+    names = [("out", "ptr"), ("x", "ptr"), ("places", "ptr"), ("flags", "ptr"), ("n", "i64")]
+    with before_a_guard(values.nbytes) as x, config.cpu_form.scope("vectors"), config.cpu_width.scope(16):
+        ctypes.memmove(x, values.tobytes(), values.nbytes)
+        function = device.load(code(clamped_kernel(masked, taps, kind), "k", names)).function("k")
+        function.launch(3, 64, pack(function.kernel, out.address, x, places.address, marks.address, size))
+    active = (flags != 0) | (not masked)
+    held = [np.minimum(np.where(active, order, 0) + number, size - 1) for number in range(taps)]
+    expected = sum(values[place] * dtype.type(3**number) for number, place in enumerate(held))
+    np.testing.assert_array_equal(out.copy_to_host(), np.where(active, expected, 0))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("taps", [2, 4])
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_neighbours_that_are_held_within_limits(
+    device: Device, groups: set[tuple[str, int]], kind: str, taps: int, masked: bool
+) -> None:
+    check_clamped(device, kind, taps, masked)
+    assert groups == (set() if kind == "double" and masked else {("load", 2 if masked else taps)})

@@ -13,7 +13,7 @@ from spmd_blocks import kernel
 from spmd_kernels import GLOBAL_X, code, pack
 from spmd_programs import check_case
 from test_cpu_neighbours import check as check_neighbours
-from test_cpu_neighbours import swapped
+from test_cpu_neighbours import check_clamped, swapped
 from test_cpu_row_loops import COUNTS, TYPES, count_rows
 
 from hip_runtime import Device, config, to_device
@@ -159,3 +159,10 @@ def test_rows_of_lanes(device: Device, kind: str) -> None:
 def test_neighbours_apart(device: Device, kind: str, masked: bool) -> None:
     for count in (2, 3, 4):
         check_neighbours(device, kind, swapped(count), masked)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_neighbours_within_limits(device: Device, kind: str, masked: bool) -> None:
+    for taps in (2, 4):
+        check_clamped(device, kind, taps, masked)

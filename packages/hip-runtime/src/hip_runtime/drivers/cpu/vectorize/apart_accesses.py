@@ -5,9 +5,15 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
-from hip_runtime.drivers.cpu.analyses.neighbours import Neighbours, accessed_type, find_neighbours
+from hip_runtime.drivers.cpu.analyses.neighbours import (
+    Neighbours,
+    accessed_type,
+    addresses_behind,
+    find_neighbours,
+    guess_index,
+)
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
-from hip_runtime.drivers.cpu.analyses.shape_rules import Shape
+from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
 from hip_runtime.drivers.cpu.vectorize.neighbours import (
@@ -27,11 +33,17 @@ class ApartAccesses(SingleLane):
     """Those of accesses in this block, once they were looked for."""
     _loaded: dict[Instruction, ir.Value]
     """What was loaded in this block together with a neighbour."""
+    written_ahead: set[Instruction]
+    """What was written in this block before its turn."""
 
     def begin(self, block: Block, mask: ir.Value | None) -> None:
         """Start another block."""
         super().begin(block, mask)
-        self._neighbours, self._loaded = None, {}
+        self._neighbours, self._loaded, self.written_ahead = None, {}, set()
+
+    def write(self, instruction: Instruction) -> None:
+        """Write *instruction*, and remember its value."""
+        raise NotImplementedError
 
     def is_contiguous(self, kind: ir.Type, pointer: Value) -> bool:
         """Whether lanes access neighbouring elements of *kind* at *pointer*."""
@@ -61,13 +73,53 @@ class ApartAccesses(SingleLane):
         if group is None:
             return self.lanes.gather(load.type, self.vector(load.operands[0]), self.mask, load.align or 1)
         if load not in self._loaded:
-            first, *_ = group.members
-            places = shifted(self.lanes, self.vector(load.operands[0]), group.distance(self.shapes.size_of, load))
-            whole = load_neighbours(
-                self.lanes, load.type, len(group.members), places, self.mask, first.align or 1
-            )  # fmt: skip
+            whole = self._load_guessed(group) if group.is_guessed else self._load_group(group, load)
             self._loaded.update(zip(group.members, whole, strict=True))
         return self._loaded[load]
+
+    def _load_group(self, group: Neighbours, load: Instruction) -> list[ir.Value]:
+        """What the members of *group*, one of which is *load*, load."""
+        places = shifted(self.lanes, self.vector(load.operands[0]), group.distance(self.shapes.size_of, load))
+        align = group.members[0].align or 1
+        return load_neighbours(self.lanes, load.type, len(group.members), places, self.mask, align)
+
+    def _load_guessed(self, group: Neighbours) -> list[ir.Value]:
+        """The same if they are neighbours in all active lanes, else what each member gathers."""
+        for value in addresses_behind(self.block, group):
+            self.write(value)
+            self.written_ahead.add(value)
+        first, *others = group.members
+        holds = self._are_neighbours(first, others)
+        with self.builder.if_else(holds) as (guessed, otherwise):
+            with guessed:
+                near = self._load_group(group, first)
+                near_block = self.builder.block
+            with otherwise:
+                far = [
+                    self.lanes.gather(member.type, self.vector(member.operands[0]), self.mask, member.align or 1)
+                    for member in group.members
+                ]
+                far_block = self.builder.block
+        found = []
+        for both in zip(near, far, strict=True):
+            phi = self.builder.phi(both[0].type)
+            phi.add_incoming(both[0], near_block)
+            phi.add_incoming(both[1], far_block)
+            found.append(phi)
+        return found
+
+    def _are_neighbours(self, first: Instruction, others: list[Instruction]) -> ir.Value:
+        """Whether what *others* load follows what *first* loads, in all active lanes."""
+        builder, lanes = self.builder, self.lanes
+        places = self.vector(first.operands[0])
+        apart = lanes.no_lanes()
+        for number, other in enumerate(others, 1):
+            expected = shifted(lanes, places, number * self.shapes.size_of(first.type))
+            differs = builder.icmp_unsigned("!=", self.vector(other.operands[0]), expected)
+            apart = builder.or_(apart, differs)
+        if self.mask is not None:
+            apart = builder.select(self.mask, apart, lanes.no_lanes())
+        return builder.not_(lanes.any(lanes.freeze(apart)))
 
     def store_apart(self, store: Instruction) -> None:
         """Store what *store*, whose lanes are apart, stores; or leave it to a later one of a neighbour."""
@@ -86,8 +138,13 @@ class ApartAccesses(SingleLane):
         if self.lockstep:
             return None
         if self._neighbours is None:
-            self._neighbours = find_neighbours(self.block, self._is_apart, self._most_at_once, self.shapes.size_of)
+            self._neighbours = find_neighbours(
+                self.block, self._is_apart, self._most_at_once, self.shapes.size_of, self._guess
+            )
         return self._neighbours.get(access)
+
+    def _guess(self, value: Instruction) -> Value | None:
+        return guess_index(value, lambda operand: self.shapes.of(operand, self.block) is VARYING)
 
     def _most_at_once(self, access: Instruction) -> int:
         is_load = access.opcode == "load"

@@ -65,6 +65,8 @@ class Widener(ApartAccesses):
 
     def write(self, instruction: Instruction) -> None:
         """Write *instruction*, and remember its value."""
+        if instruction in self.written_ahead:
+            return
         stand_at(self.builder, instruction.location)
         shape = self.shapes.at_definition(instruction)
         self._form, self._stride = _form_of(shape), 0

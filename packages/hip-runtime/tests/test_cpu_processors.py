@@ -12,6 +12,9 @@ import pytest
 from spmd_blocks import kernel, launch
 from spmd_kernels import GLOBAL_X, code, pack
 from spmd_programs import check_case
+from test_cpu_neighbours import check as check_neighbours
+from test_cpu_neighbours import check_clamped, swapped
+from test_cpu_row_loops import COUNTS, TYPES, count_rows
 
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.object_code import host_machine
@@ -213,3 +216,22 @@ def test_compare_and_swap_of_some_lanes(device: Device) -> None:
     np.testing.assert_array_equal(bins[winners], np.arange(50))
     expected = np.where(bins < 0, bins, np.isin(np.arange(2000), winners))
     np.testing.assert_array_equal(won.copy_to_host(), expected)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_rows_of_lanes(device: Device, kind: str) -> None:
+    assert count_rows(device, kind, COUNTS["up"]) == 1
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("kind", TYPES)
+def test_neighbours_apart(device: Device, kind: str, masked: bool) -> None:
+    for count in (2, 3, 4):
+        check_neighbours(device, kind, swapped(count), masked)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_neighbours_within_limits(device: Device, kind: str, masked: bool) -> None:
+    for taps in (2, 4):
+        check_clamped(device, kind, taps, masked)

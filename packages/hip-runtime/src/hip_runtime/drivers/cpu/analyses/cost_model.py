@@ -16,6 +16,7 @@ from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS, needs_active_lan
 from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.recurrences import innermost_loops, latency
+from hip_runtime.drivers.cpu.analyses.row_loops import ROW, find_row_loops
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.stride_speculation import (
     SpeculatedStride,
@@ -49,6 +50,10 @@ _ROWS_PER_BYTE = 0.75
 """What it costs more, for each byte of an element, where each lane accesses a row of its own, with unit stride or in
 neighbouring gangs: that keeps as many cache lines in use as there are lanes, and needs the next ones the sooner, the
 larger elements are. Not so rows that an outer loop accesses again and again: these are short, or few."""
+
+_ROW_ELEMENT, _ROW_BYTE = 0.2, 0.05
+"""An element, and each of its bytes, of a row that a lane loads several elements of at once, see `row_loops`; where
+LLVM makes vectors of the loop of a single thread, that is quicker nevertheless."""
 
 _APART, _MOST_APART = 1.5, 2
 """How many times as many iterations as its own a lane takes part in, in a loop that lanes leave apart from each other;
@@ -139,6 +144,12 @@ class _Estimate:
         innermost = {loops[-1] for loops in shapes.order.loops.values() if loops}
         self._unit_stride_loops = {loop for loop in innermost if unit_stride.has_unit_stride(loop)}
 
+        self._row_loads = {
+            load
+            for loop in find_row_loops(shapes, size_of)
+            for load in loop.loads
+            if frozenset({loop.block}) not in self._unit_stride_loops
+        }
         self._left_apart = {
             loop
             for block in shapes.divergent
@@ -223,6 +234,8 @@ class _Estimate:
             return scalar, _SCALARIZED
         if shape is not VARYING and 0 <= shape <= MAX_STRIDE * self._size_of(accessed):
             return scalar, _LANE
+        if value in self._row_loads and value not in self._rows and self._width >= ROW:
+            return scalar, _ROW_ELEMENT + _ROW_BYTE * self._size_of(accessed)
         if (unit_stride and not self._is_repeated(address, loops)) or value in self._rows:
             return scalar, _GATHER + _ROWS_PER_BYTE * self._size_of(accessed)
         if value.opcode == "load":

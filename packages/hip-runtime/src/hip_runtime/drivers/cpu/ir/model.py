@@ -152,6 +152,11 @@ RAMP = "ramp"
 second, a constant, more in each that follows; LLVM has no such instruction."""
 
 
+ROW = "row"
+"""Opcode of a load of neighbouring elements from the operand on, for each lane those of its own: a structure of them;
+LLVM loads vectors."""
+
+
 PARAMETER = "parameter"
 RESULT = "result"
 """The opcodes of an elementwise function's parameters and result, for all lanes; see `vectorize.vector_variants`."""

@@ -6,7 +6,18 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.ir.model import AGREE, FIRST, RAMP, Block, Constant, Function, Instruction, Symbol, Value
+from hip_runtime.drivers.cpu.ir.model import (
+    AGREE,
+    FIRST,
+    RAMP,
+    ROW,
+    Block,
+    Constant,
+    Function,
+    Instruction,
+    Symbol,
+    Value,
+)
 from hip_runtime.drivers.cpu.ir.symbol_declarations import Spelled
 from hip_runtime.drivers.cpu.ir.writer import spell_instruction
 
@@ -128,6 +139,7 @@ _SPECIAL: dict[str, Callable[[_Printer, Instruction], str]] = {
     "phi": _Printer._phi, "alloca": _Printer._alloca, "br": _Printer._branch, "switch": _Printer._switch,
     "ret": _Printer._return, "unreachable": _Printer._unreachable, "synchronise": _Printer._synchronise,
     AGREE: _Printer._agree, FIRST: _Printer._across_lanes, RAMP: _Printer._across_lanes,
+    ROW: _Printer._across_lanes,
 }  # fmt: skip
 
 

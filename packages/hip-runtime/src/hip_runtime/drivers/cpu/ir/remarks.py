@@ -26,6 +26,9 @@ STRIDED = "strided"
 GATHERED = "gathered"
 """A load or a store for each lane's own address: a gather or a scatter."""
 
+ROWS = "neighbouring elements for each lane"
+"""A vector for each lane of what it loads in several iterations, of which vectors across the lanes are made."""
+
 SPECULATED = "contiguous unless an index is negative"
 """A vector, or a gather in gangs that have a negative index."""
 

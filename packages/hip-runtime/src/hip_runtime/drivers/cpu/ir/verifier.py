@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.ir.keywords import BINARY
-from hip_runtime.drivers.cpu.ir.model import AGREE, FIRST, RAMP, Block, Function, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import AGREE, FIRST, RAMP, ROW, Block, Function, Instruction, Value
 from hip_runtime.drivers.cpu.ir.printer import print_function
 
 _BIT = ir.IntType(1)
@@ -143,7 +143,7 @@ def _mistyped(instruction: Instruction) -> str:
         wrong = kinds[0] != kinds[1]
     elif opcode == "select":
         wrong = kinds[1:] != [instruction.type] * 2
-    elif opcode in ("load", "store"):
+    elif opcode in ("load", "store", ROW):
         wrong = not _is_pointer(kinds[-1])
     elif opcode == "br":
         wrong = kinds not in ([], [_BIT]) or len(instruction.targets) != 1 + len(kinds)

@@ -10,7 +10,8 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
-from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
+from hip_runtime.drivers.cpu.analyses.clamps import find_clamps
+from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS, needs_active_lane
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Value
@@ -19,7 +20,7 @@ from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunc
 from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_condition
 from hip_runtime.drivers.cpu.vectorize.widen import Widener
 
-_MAX_INSTRUCTIONS = 100
+_MAX_INSTRUCTIONS = 130
 _MASKABLE = frozenset({"load", "store", "sdiv", "udiv", "srem", "urem"})
 """Instructions that need a mask, and that are executed for a whole vector at once."""
 
@@ -40,7 +41,8 @@ def count_rows(shapes: VectorShapes, early_exits: dict[Block, Block], item: Work
     for block in shapes.order.blocks:
         if block not in early_exits and len(block.successors) > 1 and block.terminator.operands[0] in row_dependent:
             return 1
-    return rows if any(_shares_loads(block, shapes, row_dependent) for block in shapes.order.blocks) else 1
+    shared = any(_shares_loads(block, shapes, row_dependent) for block in shapes.order.blocks)
+    return rows if shared or _shares_divisions(shapes, row_dependent) else 1
 
 
 def _find_row_dependent(shapes: VectorShapes, item: WorkItem) -> set[Value]:
@@ -63,6 +65,20 @@ def _shares_loads(block: Block, shapes: VectorShapes, row_dependent: set[Value])
     loads = [value for value in block.instructions if value.opcode == "load"]
     same = any(shapes.at_definition(value) is VARYING and value.operands[0] not in row_dependent for value in loads)
     return same and any(value in row_dependent for value in loads)
+
+
+def _shares_divisions(shapes: VectorShapes, row_dependent: set[Value]) -> bool:
+    """Whether lanes divide floating-point numbers that are common to all rows, and nothing is versioned that rows run
+    at once have no versions of."""
+    blocks = shapes.order.blocks
+    if any(shapes.order.loops.values()) or any(find_clamps(block, shapes) for block in blocks):
+        return False
+    if any(value.opcode in DIVISIONS for value in shapes.homes):
+        return False
+    return any(
+        value.opcode == "fdiv" and shapes.at_definition(value) is VARYING and value not in row_dependent
+        for value in shapes.homes
+    )
 
 
 class CoarsenedFunction(PredicatedFunction):

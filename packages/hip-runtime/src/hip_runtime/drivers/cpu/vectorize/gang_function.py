@@ -34,6 +34,7 @@ from hip_runtime.drivers.cpu.vectorize.few_lanes import DataCheck, FewLanes, eac
 from hip_runtime.drivers.cpu.vectorize.first_lanes import FirstLanesWidener, has_shuffles
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
 from hip_runtime.drivers.cpu.vectorize.private_memory import PrivateMemory
+from hip_runtime.drivers.cpu.vectorize.row_loops import read_rows
 from hip_runtime.drivers.cpu.vectorize.row_parts import gains_by_width, write_parts
 from hip_runtime.drivers.cpu.vectorize.row_split import RowSplit, split_rows
 from hip_runtime.drivers.cpu.vectorize.suspension import Suspension, find_suspension
@@ -225,6 +226,7 @@ class GangFunction:
             lane = self._make_lane()
             self.version_coherent()
             self._suspend()
+            self._read_rows()
             few = None if lane is None else self._find_few()
             is_wave = self.width == self._item.wave_size and has_shuffles(self._graph)
             kind = FirstLanesWidener if is_wave else Widener
@@ -233,6 +235,7 @@ class GangFunction:
             if few is not None and lane is not None:
                 self._write_few(few, lane, arguments, done)
             return
+        self._read_rows()
         wideners = [self._make_widener(self.shapes, arguments, privates)]
         wideners += [self._make_widener(self.shapes, self._for_row(arguments, row)) for row in range(1, rows)]
         CoarsenedFunction(wideners, done, self.early_exits, otherwise).write()
@@ -259,6 +262,13 @@ class GangFunction:
         bits = builder.load(few.bits, typ=ir.IntType(self.width))
         with each_lane(builder, self._lanes, self._item, arguments[0], bits, done):
             builder.call(function, [*arguments, I32(1), *self._entry.function.args[len(arguments) + 1 :]])
+
+    def _read_rows(self) -> None:
+        """Load several elements at once where lanes read rows of their own."""
+        is_settled = self._lockstep or self.suspension is not None or self._split is not None
+        if not is_settled and read_rows(self._graph, self.shapes, self._size_of, self.width, self.early_exits):
+            self.shapes = self._shapes(self.early_exits)
+            self._record("read_rows")
 
     def _suspend(self) -> None:
         """Suspend full gangs where that is better."""

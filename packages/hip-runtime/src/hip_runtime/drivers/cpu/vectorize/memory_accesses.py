@@ -8,23 +8,24 @@ from hip_devicelib.cached_property import cached_property
 from hip_runtime.drivers.cpu.analyses.clamped_addresses import ClampedAddress, find_clamped_address
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
-from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
+from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.strided_groups import StridedGroups
 from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1
 from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
+from hip_runtime.drivers.cpu.vectorize.apart_accesses import ApartAccesses
 from hip_runtime.drivers.cpu.vectorize.appended_stores import is_appended, write_appended
 from hip_runtime.drivers.cpu.vectorize.clamped_loads import ClampedLoads
+from hip_runtime.drivers.cpu.vectorize.row_loads import load_rows
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
-from hip_runtime.drivers.cpu.vectorize.single_lane import SingleLane
 from hip_runtime.drivers.cpu.vectorize.strided_accesses import load_strided, store_strided
 from hip_runtime.drivers.cpu.vectorize.tabled_updates import TabledUpdate
 from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory
 
 
-class MemoryAccesses(SingleLane):
+class MemoryAccesses(ApartAccesses):
     """Writes the loads and stores of a block for a gang."""
 
     form, stride = remarks.COMPUTED, 0
@@ -38,19 +39,6 @@ class MemoryAccesses(SingleLane):
         """Start another block."""
         super().begin(block, mask)
         self._groups = self._clamped_loads = None
-
-    def _contiguous(self, kind: ir.Type, pointer: Value) -> bool:
-        nbytes = size_in_memory(kind)
-        return nbytes > 0 and self.shapes.of(pointer, self.block) == nbytes
-
-    def _element_stride(self, kind: ir.Type, pointer: Value) -> int:
-        """The stride in elements, if contiguous vectors and a shuffle are better than a gather or scatter; else 0."""
-        stride = self._count_elements(kind, self.shapes.of(pointer, self.block))
-        return stride if stride > 1 else 0
-
-    def _speculated_stride(self, kind: ir.Type, pointer: Value) -> int:
-        """The same if no index is negative, or 1 if the access is contiguous then."""
-        return self._count_elements(kind, self._speculated.stride(pointer))
 
     @cached_property
     def _clamped(self) -> dict[Instruction, ClampedAddress | None]:
@@ -79,13 +67,6 @@ class MemoryAccesses(SingleLane):
         address = self._clamped_address(instruction)
         return () if address is None else address.values
 
-    def _count_elements(self, kind: ir.Type, shape: Shape) -> int:
-        nbytes = size_in_memory(kind)
-        if not shape or not nbytes or shape % nbytes:
-            return 0
-        most = MAX_STRIDE if self.mask is None or spreads_masks() else 1
-        return shape // nbytes if 1 <= shape // nbytes <= most else 0
-
     def _align_of_base(self, align: int, stride: int) -> int:
         """The alignment of the first lane's address, if those of active lanes, *stride* bytes apart, have *align*."""
         return align if self.mask is None else min(align, stride & -stride)
@@ -93,7 +74,7 @@ class MemoryAccesses(SingleLane):
     def _form_of_single(self, kind: ir.Type, pointer: Value) -> tuple[str, int]:
         """What an access of one lane would be for all of them, and its stride in elements if it is in steps; for
         remarks."""
-        stride = self._count_elements(kind, self.shapes.of(pointer, self.block))
+        stride = self.count_elements(kind, self.shapes.of(pointer, self.block))
         if stride > 1:
             return remarks.STRIDED, stride
         return remarks.CONTIGUOUS if stride else remarks.GATHERED, 0
@@ -106,12 +87,12 @@ class MemoryAccesses(SingleLane):
         if (lane := self.accessing_lane(instruction.type, pointer)) is not None:
             self.form, self.stride = self._form_of_single(instruction.type, pointer)
             return self.load_alone(instruction, lane)
-        if self._contiguous(instruction.type, pointer):
+        if self.is_contiguous(instruction.type, pointer):
             self.form = remarks.CONTIGUOUS
             mask = None if is_private_address(pointer) else self.mask
             align = self._align_of_base(align, size_in_memory(instruction.type))
             return self.lanes.load(instruction.type, self.scalar(pointer), mask, align)
-        stride = self._element_stride(instruction.type, pointer)
+        stride = self.element_stride(instruction.type, pointer)
         if stride:
             self.form, self.stride = remarks.STRIDED, stride
             return self._load_member(instruction, stride, align)
@@ -120,10 +101,10 @@ class MemoryAccesses(SingleLane):
             if self._clamped_loads is None:
                 self._clamped_loads = ClampedLoads(self)
             return self._clamped_loads.write(instruction, address)
-        pointers = self.vector(pointer)
-        if not (stride := self._speculated_stride(instruction.type, pointer)):
+        if not (stride := self.speculated_stride(instruction.type, pointer)):
             self.form = remarks.GATHERED
-            return self.lanes.gather(instruction.type, pointers, self.mask, align)
+            return self.load_apart(instruction)
+        pointers = self.vector(pointer)
         self.form, self.stride = (remarks.SPECULATED, 0) if stride == 1 else (remarks.STRIDED, stride)
         base, holds = self._speculated.base(pointer)
         with self.builder.if_else(holds) as (speculated, otherwise):
@@ -136,6 +117,21 @@ class MemoryAccesses(SingleLane):
         result.add_incoming(near, near_block)
         result.add_incoming(far, far_block)
         return result
+
+    def load_rows(self, instruction: Instruction) -> ir.Value:
+        """The elements that each lane loads at once: a vector of the first ones, one of the second ones and so on."""
+        assert self.mask is None
+        self.form = remarks.ROWS
+        kinds = instruction.type.elements
+        places = self.vector(instruction.operands[0])
+        result = self.lanes.undefined(self.lanes.type_of(instruction.type))
+        for number, part in enumerate(load_rows(self.lanes, kinds[0], len(kinds), places, instruction.align or 1)):
+            result = self.builder.insert_value(result, part, number)
+        return result
+
+    def is_apart(self, access: Instruction) -> bool:
+        """Whether *access* loads or stores numbers at places that lanes have apart, and does nothing else."""
+        return super().is_apart(access) and (access.opcode != "load" or self._clamped_address(access) is None)
 
     def _load_member(self, load: Instruction, stride: int, align: int) -> ir.Value:
         """A load of elements that are *stride* of them apart, with what other loads of the block access in between."""
@@ -166,17 +162,17 @@ class MemoryAccesses(SingleLane):
         elif (lane := self.accessing_lane(value.type, pointer)) is not None:
             self.form, self.stride = self._form_of_single(value.type, pointer)
             self.store_alone(instruction, lane)
-        elif self._contiguous(value.type, pointer):
+        elif self.is_contiguous(value.type, pointer):
             self.form = remarks.CONTIGUOUS
             self._store_contiguous(self.vector(value), pointer, align)
-        elif stride := self._element_stride(value.type, pointer):
+        elif stride := self.element_stride(value.type, pointer):
             self.form, self.stride = remarks.STRIDED, stride
             self._store_strided(self.vector(value), self.scalar(pointer), stride, align)
         elif is_appended(self, pointer, value.type):
             self.form = remarks.SPECULATED
             write_appended(self, self.vector(value), pointer, align)
         else:
-            self._store_scattered(self.vector(value), pointer, align)
+            self._store_scattered(instruction, align)
 
     def _store_contiguous(self, values: ir.Value, pointer: Value, align: int) -> None:
         """Store to neighbours. In a private array the elements of inactive lanes are written, too, but not changed:
@@ -188,13 +184,14 @@ class MemoryAccesses(SingleLane):
             mask = None
         self.lanes.store(values, place, mask, align)
 
-    def _store_scattered(self, values: ir.Value, pointer: Value, align: int) -> None:
+    def _store_scattered(self, instruction: Instruction, align: int) -> None:
         """Store to addresses that need not be contiguous."""
-        pointers = self.vector(pointer)
-        if not (stride := self._speculated_stride(values.type.element, pointer)):
+        value, pointer = instruction.operands
+        if not (stride := self.speculated_stride(value.type, pointer)):
             self.form = remarks.GATHERED
-            self.lanes.scatter(values, pointers, self.mask, align)
+            self.store_apart(instruction)
             return
+        values, pointers = self.vector(value), self.vector(pointer)
         self.form, self.stride = (remarks.SPECULATED, 0) if stride == 1 else (remarks.STRIDED, stride)
         base, holds = self._speculated.base(pointer)
         with self.builder.if_else(holds) as (speculated, otherwise):

@@ -21,6 +21,7 @@ from hip_runtime.drivers.cpu.ir.model import (
     PARAMETER,
     RAMP,
     RESULT,
+    ROW,
     Constant,
     Function,
     Instruction,
@@ -58,6 +59,8 @@ class Widener(MemoryAccesses):
 
     def write(self, instruction: Instruction) -> None:
         """Write *instruction*, and remember its value."""
+        if instruction in self.written_ahead:
+            return
         stand_at(self.builder, instruction.location)
         shape = self.shapes.at_definition(instruction)
         self.form, self.stride = _form_of(shape), 0
@@ -76,6 +79,8 @@ class Widener(MemoryAccesses):
         result: ir.Value | None
         if opcode == "load" and not (instruction.volatile or instruction.atomic) and shape is VARYING:
             result = self.write_load(instruction)
+        elif opcode == ROW:
+            result = self.load_rows(instruction)
         elif opcode == "store" and not (instruction.volatile or instruction.atomic):
             self.write_store(instruction)
             result = None

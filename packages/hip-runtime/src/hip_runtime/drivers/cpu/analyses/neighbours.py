@@ -1,0 +1,223 @@
+"""Loads and stores of a thread that access neighbours in memory, such as the parts of a complex number or the fields of
+a record, wherever the threads' own places are.
+
+Lanes whose places are apart gather or scatter: that is an access for each lane. One of twice the size does for two
+neighbours.
+
+The right neighbour of a pixel at a place that was computed, as by ``min(column + 1, width - 1)``, is a neighbour in
+memory unless it is at the limit, and if no index is negative, to which Numba adds the extent. Loads that are neighbours
+but for that are guessed to be some: whether they are is compared for all lanes when they are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.analyses.affine import signed_number
+from hip_runtime.drivers.cpu.analyses.coherent_divisions import REPEATED
+from hip_runtime.drivers.cpu.analyses.effects import has_effect
+from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
+from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+from hip_runtime.drivers.cpu.llvmir import I64
+
+Guess = Callable[[Instruction], Value | None]
+_Key = object
+"""What the addresses of neighbours have in common."""
+
+_CLAMPS = ("llvm.smin.", "llvm.umin.", "llvm.smax.", "llvm.umax.")
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Loads, or stores, of elements that follow one another in memory, in this order. Nothing happens between the first
+    and the last of them in the block that could tell whether they are made at once: loads with the *earliest* of them,
+    stores with the *latest*."""
+
+    members: tuple[Instruction, ...]
+    earliest: Instruction
+    latest: Instruction
+    is_guessed: bool = False
+    """Whether the addresses have to be compared."""
+
+    def distance(self, size_of: SizeOf, member: Instruction) -> int:
+        """How many bytes the first element is behind that of *member*, which is negative or nothing."""
+        return -self.members.index(member) * size_of(accessed_type(member))
+
+
+@dataclass(frozen=True)
+class _Access:
+    instruction: Instruction
+    place: int
+    offset: int
+
+
+def find_neighbours(
+    block: Block, suits: Callable[[Instruction], bool], most: Callable[[Instruction], int], size_of: SizeOf,
+    guess: Guess,
+) -> dict[Instruction, Neighbours]:  # fmt: skip
+    """The neighbours of each access of *block* that *suits* and has any; of one like the argument, *most* are accessed
+    at once. *guess* says what a value probably is: of loads that have no neighbours else."""
+    found: dict[Instruction, Neighbours] = {}
+    for accesses in _split(block, suits, _Addresses(size_of)):
+        found.update(_group(accesses, most, size_of, is_guessed=False))
+    rest = [value for value in block.instructions if value.opcode == "load" and suits(value) and value not in found]
+    if len(rest) > 1:
+        for accesses in _split(block, rest.__contains__, _Addresses(size_of, guess)):
+            for value, neighbours in _group(accesses, most, size_of, is_guessed=True):
+                if _can_be_compared(block, neighbours):
+                    found[value] = neighbours
+    return found
+
+
+def _group(
+    accesses: Iterable[_Access], most: Callable[[Instruction], int], size_of: SizeOf, is_guessed: bool
+) -> Iterator[tuple[Instruction, Neighbours]]:
+    """The neighbours of each of *accesses* that has any."""
+    for run in _runs(accesses, size_of):
+        for group in _cut(run, most(run[0].instruction)):
+            in_order = sorted(group, key=lambda access: access.place)
+            members = tuple(access.instruction for access in group)
+            neighbours = Neighbours(members, in_order[0].instruction, in_order[-1].instruction, is_guessed)
+            yield from ((member, neighbours) for member in members)
+
+
+def accessed_type(access: Instruction) -> ir.Type:
+    """The type of what a load or a store accesses."""
+    return access.type if access.opcode == "load" else access.operands[0].type
+
+
+def addresses_behind(block: Block, neighbours: Neighbours) -> list[Instruction]:
+    """What the addresses of *neighbours* take of the instructions behind the earliest of them, in order."""
+    start = block.instructions.index(neighbours.earliest)
+    behind = block.instructions[start:]
+    needed: set[Value] = {member.operands[-1] for member in neighbours.members}
+    for value in reversed(behind):
+        if value in needed:
+            needed.update(value.operands)
+    return [value for value in behind if value in needed]
+
+
+def _can_be_compared(block: Block, neighbours: Neighbours) -> bool:
+    """Whether all addresses of *neighbours* can be computed before the earliest of them is loaded."""
+    return all(
+        value.opcode in REPEATED or value.opcode == "getelementptr" or is_arithmetic(value.callee)
+        for value in addresses_behind(block, neighbours)
+    )
+
+
+def _split(
+    block: Block, suits: Callable[[Instruction], bool], addresses: _Addresses
+) -> Iterator[list[_Access]]:  # fmt: skip
+    """Loads of neighbours between which nothing is written, and stores between which no memory is accessed."""
+    loads: dict[_Key, list[_Access]] = {}
+    stores: list[_Access] = []
+    last: _Key = None
+    for place, value in enumerate(block.instructions):
+        if value.opcode not in ("load", "store") and not has_effect(value):
+            continue
+        suited = suits(value)
+        common, offset = addresses.split(value.operands[-1]) if suited else (None, 0)
+        key = (common, str(accessed_type(value))) if suited else None
+        access = _Access(value, place, offset)
+        if value.opcode == "load" and not has_effect(value):
+            yield stores
+            stores, last = [], None
+            if suited:
+                loads.setdefault(key, []).append(access)
+            continue
+        yield from loads.values()
+        loads = {}
+        if key != last or not suited:
+            yield stores
+            stores = []
+        last = key
+        if suited:
+            stores.append(access)
+    yield from loads.values()
+    yield stores
+
+
+def _runs(accesses: Iterable[_Access], size_of: SizeOf) -> Iterator[list[_Access]]:
+    """Those of *accesses* to places that follow one another, each once."""
+    run: list[_Access] = []
+    for access in sorted(accesses, key=lambda access: access.offset):
+        apart = access.offset - run[-1].offset if run else 0
+        if run and apart == 0:
+            if access.instruction.opcode == "store":  # of which the last one counts
+                return
+            continue
+        if run and apart != size_of(accessed_type(access.instruction)):
+            yield run
+            run = []
+        run.append(access)
+    if run:
+        yield run
+
+
+def _cut(run: list[_Access], most: int) -> Iterator[list[_Access]]:
+    """Parts of *run* of *most* accesses, and of less by half, but no single ones."""
+    while most > 1:
+        while len(run) >= most:
+            yield run[:most]
+            run = run[most:]
+        most //= 2
+
+
+class _Addresses:
+    """What addresses have in common with those of neighbours, perhaps by a *guess*, and how far they are behind."""
+
+    def __init__(self, size_of: SizeOf, guess: Guess | None = None) -> None:
+        self._size_of = size_of
+        self._guess = guess
+
+    def split(self, pointer: Value) -> tuple[_Key, int]:
+        """What *pointer* has in common with the addresses of neighbours, and how many bytes it is behind that."""
+        if not isinstance(pointer, Instruction) or pointer.opcode != "getelementptr":
+            return pointer, 0
+        common, offset = self.split(pointer.operands[0])
+        kind = pointer.source_type
+        assert kind is not None
+        first, *rest = pointer.operands[1:]
+        if rest:
+            member = signed_number(rest[0])
+            elements: Sequence[ir.Type] = getattr(kind, "elements", ())
+            is_alike = len(rest) == 1 and len(set(map(str, elements))) == 1
+            if signed_number(first) != 0 or member is None or not is_alike:
+                return pointer, 0
+            return common, offset + member * self._size_of(elements[0])
+        index, number = self._split_index(first)
+        offset += number * self._size_of(kind)
+        return (common if index is None else (common, self._size_of(kind), index)), offset
+
+    def _split_index(self, value: Value) -> tuple[Value | None, int]:
+        """What an index has in common with those of neighbours, and how much more it is than that."""
+        guessed = self._guess(value) if self._guess is not None and isinstance(value, Instruction) else None
+        if guessed is not None:
+            return self._split_index(guessed)
+        number = signed_number(value)
+        if number is not None:
+            return None, number
+        if isinstance(value, Instruction) and value.opcode == "add" and value.type == I64:
+            added = signed_number(value.operands[1])
+            if added is not None:
+                common, more = self._split_index(value.operands[0])
+                return common, more + added
+        return value, 0
+
+
+def guess_index(value: Instruction, varies: Callable[[Value], bool]) -> Value | None:
+    """What *value* is unless it is held within a limit, or an index is negative; ``None`` if that says nothing. Only
+    what *varies* is guessed of: what grows from lane to lane reaches a limit at the end of each row."""
+    if value.opcode == "select":
+        condition, *arms = value.operands
+        is_comparison = isinstance(condition, Instruction) and condition.opcode == "icmp"
+        zero = next((arm for arm in arms if signed_number(arm) == 0), None)
+        return zero if is_comparison and varies(condition) else None
+    if not value.callee.startswith(_CLAMPS):
+        return None
+    varying = [operand for operand in value.arguments if varies(operand)]
+    return varying[0] if len(varying) == 1 else None

@@ -1,0 +1,176 @@
+"""Which loads and stores are of places that lanes have apart from each other, and those of neighbours at once."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
+from hip_runtime.drivers.cpu.analyses.neighbours import (
+    Neighbours,
+    accessed_type,
+    addresses_behind,
+    find_neighbours,
+    guess_index,
+)
+from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
+from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
+from hip_runtime.drivers.cpu.vectorize.neighbours import (
+    load_neighbours,
+    most_neighbours,
+    shifted,
+    store_neighbours,
+)
+from hip_runtime.drivers.cpu.vectorize.single_lane import SingleLane
+from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory
+
+
+class ApartAccesses(SingleLane):
+    """Values of a gang, what a single lane has of them, and accesses to places that lanes have apart."""
+
+    _neighbours: dict[Instruction, Neighbours] | None
+    """Those of accesses in this block, once they were looked for."""
+    _loaded: dict[Instruction, ir.Value]
+    """What was loaded in this block together with a neighbour."""
+    written_ahead: set[Instruction]
+    """What was written in this block before its turn."""
+
+    def begin(self, block: Block, mask: ir.Value | None) -> None:
+        """Start another block."""
+        super().begin(block, mask)
+        self._neighbours, self._loaded, self.written_ahead = None, {}, set()
+
+    def write(self, instruction: Instruction) -> None:
+        """Write *instruction*, and remember its value."""
+        raise NotImplementedError
+
+    def is_contiguous(self, kind: ir.Type, pointer: Value) -> bool:
+        """Whether lanes access neighbouring elements of *kind* at *pointer*."""
+        nbytes = size_in_memory(kind)
+        return nbytes > 0 and self.shapes.of(pointer, self.block) == nbytes
+
+    def element_stride(self, kind: ir.Type, pointer: Value) -> int:
+        """The stride in elements, if contiguous vectors and a shuffle are better than a gather or scatter; else 0."""
+        stride = self.count_elements(kind, self.shapes.of(pointer, self.block))
+        return stride if stride > 1 else 0
+
+    def speculated_stride(self, kind: ir.Type, pointer: Value) -> int:
+        """The same if no index is negative, or 1 if the access is contiguous then."""
+        return self.count_elements(kind, self._speculated.stride(pointer))
+
+    def count_elements(self, kind: ir.Type, shape: Shape) -> int:
+        """How many elements of *kind* the lanes of an address with *shape* are apart; 0 if too many, or no number."""
+        nbytes = size_in_memory(kind)
+        if not shape or not nbytes or shape % nbytes:
+            return 0
+        most = MAX_STRIDE if self.mask is None or spreads_masks() else 1
+        return shape // nbytes if 1 <= shape // nbytes <= most else 0
+
+    def load_apart(self, load: Instruction) -> ir.Value:
+        """What *load*, whose lanes are apart, loads."""
+        group = self._find_group(load)
+        if group is None:
+            return self.lanes.gather(load.type, self.vector(load.operands[0]), self.mask, load.align or 1)
+        if load not in self._loaded:
+            whole = self._load_guessed(group) if group.is_guessed else self._load_group(group, load)
+            self._loaded.update(zip(group.members, whole, strict=True))
+        return self._loaded[load]
+
+    def _load_group(self, group: Neighbours, load: Instruction) -> list[ir.Value]:
+        """What the members of *group*, one of which is *load*, load."""
+        places = shifted(self.lanes, self.vector(load.operands[0]), group.distance(self.shapes.size_of, load))
+        align = group.members[0].align or 1
+        return load_neighbours(self.lanes, load.type, len(group.members), places, self.mask, align)
+
+    def _load_guessed(self, group: Neighbours) -> list[ir.Value]:
+        """The same if they are neighbours in all active lanes, else what each member gathers."""
+        for value in addresses_behind(self.block, group):
+            self.write(value)
+            self.written_ahead.add(value)
+        first, *others = group.members
+        holds = self._are_neighbours(first, others)
+        with self.builder.if_else(holds) as (guessed, otherwise):
+            with guessed:
+                near = self._load_group(group, first)
+                near_block = self.builder.block
+            with otherwise:
+                far = [
+                    self.lanes.gather(member.type, self.vector(member.operands[0]), self.mask, member.align or 1)
+                    for member in group.members
+                ]
+                far_block = self.builder.block
+        found = []
+        for both in zip(near, far, strict=True):
+            phi = self.builder.phi(both[0].type)
+            phi.add_incoming(both[0], near_block)
+            phi.add_incoming(both[1], far_block)
+            found.append(phi)
+        return found
+
+    def _are_neighbours(self, first: Instruction, others: list[Instruction]) -> ir.Value:
+        """Whether what *others* load follows what *first* loads, in all active lanes."""
+        builder, lanes = self.builder, self.lanes
+        places = self.vector(first.operands[0])
+        apart = lanes.no_lanes()
+        for number, other in enumerate(others, 1):
+            expected = shifted(lanes, places, number * self.shapes.size_of(first.type))
+            differs = builder.icmp_unsigned("!=", self.vector(other.operands[0]), expected)
+            apart = builder.or_(apart, differs)
+        if self.mask is not None:
+            apart = builder.select(self.mask, apart, lanes.no_lanes())
+        return builder.not_(lanes.any(lanes.freeze(apart)))
+
+    def store_apart(self, store: Instruction) -> None:
+        """Store what *store*, whose lanes are apart, stores; or leave it to a later one of a neighbour."""
+        value, pointer = store.operands
+        group = self._find_group(store)
+        if group is None:
+            self.lanes.scatter(self.vector(value), self.vector(pointer), self.mask, store.align or 1)
+        elif store is group.latest:
+            first, *_ = group.members
+            places = shifted(self.lanes, self.vector(pointer), group.distance(self.shapes.size_of, store))
+            values = [self.vector(member.operands[0]) for member in group.members]
+            store_neighbours(self.lanes, values, places, self.mask, first.align or 1)
+
+    def _find_group(self, access: Instruction) -> Neighbours | None:
+        """The neighbours that are accessed together with *access*."""
+        if self.lockstep:
+            return None
+        if self._neighbours is None:
+            self._neighbours = find_neighbours(
+                self.block, self.is_apart, self._most_at_once, self.shapes.size_of, self._guess
+            )
+        return self._neighbours.get(access)
+
+    def _guess(self, value: Instruction) -> Value | None:
+        return guess_index(value, lambda operand: self.shapes.of(operand, self.block) is VARYING)
+
+    def _most_at_once(self, access: Instruction) -> int:
+        is_load = access.opcode == "load"
+        return most_neighbours(accessed_type(access), self.lanes.width, self.mask is not None, is_load)
+
+    def is_apart(self, access: Instruction) -> bool:
+        """Whether *access* loads or stores numbers at places that lanes have apart, and does nothing else."""
+        if access.opcode not in ("load", "store") or access.volatile or access.atomic or access.meets_tables:
+            return False
+        kind, pointer = accessed_type(access), access.operands[-1]
+        if not _is_number(kind) or is_private_address(pointer) or self.accessing_lane(kind, pointer) is not None:
+            return False
+        if access.opcode == "store" and self._gives_places:
+            return False
+        shape = self.shapes.of(pointer, self.block)
+        if shape == 0 or self.is_contiguous(kind, pointer) or self.element_stride(kind, pointer):
+            return False
+        return self.speculated_stride(kind, pointer) == 0
+
+    @property
+    def _gives_places(self) -> bool:
+        """Whether an atomic operation of this block may give lanes places that are neighbours of each other."""
+        return any(value.opcode == "atomicrmw" for value in self.block.instructions)
+
+
+def _is_number(kind: ir.Type) -> bool:
+    if isinstance(kind, ir.IntType):
+        return kind.width in (8, 16, 32, 64)
+    return isinstance(kind, ir.HalfType | ir.FloatType | ir.DoubleType)

@@ -14,6 +14,7 @@ from test_cpu_region_vectors import WithoutWaves
 from test_cpu_vectors import WithoutWaiting
 
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.analyses import double_width
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
 from hip_runtime.drivers.cpu.vectorize import gang_function
 
@@ -142,7 +143,7 @@ done:
 def test_groups_that_walk_in_long_steps_have_twice_as_many_lanes(
     device: Device, monkeypatch: pytest.MonkeyPatch, block: int, step: str
 ) -> None:
-    monkeypatch.setattr(gang_function, "has_registers_left", lambda *_: False)
+    monkeypatch.setattr(double_width, "has_registers_left", lambda *_: False)
     threads = 2 * block
     parameters = [("out", "ptr"), ("last", "ptr"), ("x", "ptr"), ("n", "i64"), ("step", "i64")]
     signature = ", ".join(["ptr noalias %item", *(f"{kind} %{name}" for name, kind in parameters)])

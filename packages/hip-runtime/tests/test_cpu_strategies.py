@@ -9,11 +9,11 @@ import pytest
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.analyses import double_width
 from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
 from hip_runtime.drivers.cpu.ir.model import Function
 from hip_runtime.drivers.cpu.strategies import vector
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
-from hip_runtime.drivers.cpu.vectorize import gang_function
 from hip_runtime.drivers.cpu.vectorize.gang_body import GangBody
 
 ROW = f"""
@@ -386,7 +386,7 @@ def test_more_lanes_run_loops_that_wait_for_results(
     device: Device, monkeypatch: pytest.MonkeyPatch, aside: int, times: int
 ) -> None:
     """What does not need the last iteration is done meanwhile, so nothing waits if there is enough of it."""
-    monkeypatch.setattr(gang_function, "has_registers_left", lambda *_: False)
+    monkeypatch.setattr(double_width, "has_registers_left", lambda *_: False)
     lines = ["  %j.float = sitofp i64 %j to float", "  %m.0 = fmul float %begin, %j.float"]
     lines += [f"  %m.{number + 1} = fmul float %m.{number}, %begin" for number in range(aside)]
     lines += ["  %product = fmul fast float %grown, %rest", f"  %next = fadd float %product, %m.{aside}"]

@@ -11,13 +11,11 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, NumberedWorkItem, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.analyses.alignments import Alignments, align_gangs, splits_gangs
-from hip_runtime.drivers.cpu.analyses.clamps import InsideShapes, find_clamps, has_clamps
+from hip_runtime.drivers.cpu.analyses.clamps import InsideShapes, has_clamps
+from hip_runtime.drivers.cpu.analyses.double_width import gains_by_double_width
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
-from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES, has_grid_stride_loop
-from hip_runtime.drivers.cpu.analyses.recurrences import waits_for_results
-from hip_runtime.drivers.cpu.analyses.register_pressure import has_registers_left
+from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
-from hip_runtime.drivers.cpu.analyses.uniform_atomics import gives_places
 from hip_runtime.drivers.cpu.analyses.vector_shapes import LaneShapes, VectorShapes
 from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.clone import copy_blocks
@@ -92,21 +90,10 @@ class GangFunction:
         threads = self._item.extents[0]
         if 2 * self.width > min(MAX_LANES, threads):
             return False
-        if not self.privates.fits_registers(2 * self.width):
-            return False
-        shapes = self.shapes
-        return (
-            has_grid_stride_loop(shapes, self._size_of, self.width)
-            or waits_for_results(shapes, self._size_of, self.width)
-            or gives_places(shapes)
-            or (threads % (2 * self.width) == 0 and not self._may_split and self._has_registers_left)
+        fills_gangs = threads % (2 * self.width) == 0 and not self._may_split
+        return self.privates.fits_registers(2 * self.width) and gains_by_double_width(
+            self.shapes, self._size_of, self.width, fills_gangs
         )
-
-    @property
-    def _has_registers_left(self) -> bool:
-        """Not where indices are clamped: of twice the lanes, twice as many run with those at an edge."""
-        clamps = any(find_clamps(block, self.shapes) for block in self.shapes.order.blocks)
-        return not clamps and has_registers_left(self.shapes, self._size_of, self.width)
 
     def follow_rows(self, widens: bool) -> GangFunction | None:
         """The same function for gangs that begin where rows do, of twice the width if it *widens* and that is better;

@@ -6,6 +6,7 @@ Numbers of 64 bits wrap around as addresses do, so sums of theirs are taken apar
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -13,10 +14,13 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
+from hip_runtime.drivers.cpu.llvmir import I64
 
-_I64 = ir.IntType(64)
 _MOST_STEPS = 64
 """Instructions that are looked at for one address: what is behind them stays whole."""
+
+Guess = Callable[[Instruction], Value | None]
+"""What an index probably is, if it is not what it says."""
 
 
 @dataclass(frozen=True)
@@ -27,36 +31,40 @@ class AddressTerms:
     offset: int
 
 
-def take_apart(pointer: Value, size_of: SizeOf) -> AddressTerms:
-    """*pointer* as a sum."""
-    return _Sum(size_of).of(pointer)
+def take_apart(pointer: Value, size_of: SizeOf, guess: Guess | None = None) -> AddressTerms:
+    """*pointer* as a sum, in which indices are what they are by a *guess*."""
+    return _Sum(size_of, guess).of(pointer)
 
 
 class _Sum:
-    def __init__(self, size_of: SizeOf) -> None:
+    def __init__(self, size_of: SizeOf, guess: Guess | None) -> None:
         self._size_of = size_of
+        self._guess = guess
         self._terms: Counter[Value] = Counter()
         self._offset = 0
         self._steps = 0
 
     def of(self, pointer: Value) -> AddressTerms:
-        while self._is_address(pointer):
-            assert isinstance(pointer, Instruction)
-            assert pointer.source_type is not None
-            self._add(pointer.operands[1], self._size_of(pointer.source_type))
+        while isinstance(pointer, Instruction) and pointer.opcode == "getelementptr" and self._add_step(pointer):
             pointer = pointer.operands[0]
         self._terms[pointer] += 1
         return AddressTerms(frozenset((value, scale) for value, scale in self._terms.items() if scale), self._offset)
 
-    @staticmethod
-    def _is_address(pointer: Value) -> bool:
-        """Whether *pointer* is an address with one index."""
-        return (
-            isinstance(pointer, Instruction)
-            and pointer.opcode == "getelementptr"
-            and len(pointer.operands) == 2
-            and pointer.operands[1].type == _I64
-        )
+    def _add_step(self, pointer: Instruction) -> bool:
+        """Add what *pointer* is behind its base, if it has one index of 64 bits, or is that of an element of a
+        structure of such that are all alike."""
+        kind = pointer.source_type
+        assert kind is not None
+        first, *rest = pointer.operands[1:]
+        if not rest and first.type == I64:
+            self._add(first, self._size_of(kind))
+            return True
+        elements: Sequence[ir.Type] = getattr(kind, "elements", ())
+        member = signed_number(rest[0]) if len(rest) == 1 else None
+        if member is None or signed_number(first) != 0 or len(set(map(str, elements))) != 1:
+            return False
+        self._offset += member * self._size_of(elements[0])
+        return True
 
     def _add(self, value: Value, scale: int) -> None:
         """Add *value*, of 64 bits, times *scale*."""
@@ -66,6 +74,8 @@ class _Sum:
             self._offset += number * scale
         elif not isinstance(value, Instruction) or self._steps > _MOST_STEPS:
             self._terms[value] += scale
+        elif self._guess is not None and (guessed := self._guess(value)) is not None:
+            self._add(guessed, scale)
         elif value.opcode == "add" or (value.opcode == "or" and "disjoint" in value.flags):
             for operand in value.operands:
                 self._add(operand, scale)

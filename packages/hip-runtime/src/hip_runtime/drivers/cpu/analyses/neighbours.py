@@ -11,20 +11,20 @@ but for that are guessed to be some: whether they are is compared for all lanes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.analyses.address_terms import AddressTerms, Guess, take_apart
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.coherent_divisions import REPEATED
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
-from hip_runtime.drivers.cpu.llvmir import I64
 
-Guess = Callable[[Instruction], Value | None]
 _Key = object
 """What the addresses of neighbours have in common."""
 
@@ -62,11 +62,11 @@ def find_neighbours(
     """The neighbours of each access of *block* that *suits* and has any; of one like the argument, *most* are accessed
     at once. *guess* says what a value probably is: of loads that have no neighbours else."""
     found: dict[Instruction, Neighbours] = {}
-    for accesses in _split(block, suits, _Addresses(size_of)):
+    for accesses in _split(block, suits, partial(take_apart, size_of=size_of)):
         found.update(_group(accesses, most, size_of, is_guessed=False))
     rest = [value for value in block.instructions if value.opcode == "load" and suits(value) and value not in found]
     if len(rest) > 1:
-        for accesses in _split(block, rest.__contains__, _Addresses(size_of, guess)):
+        for accesses in _split(block, rest.__contains__, partial(take_apart, size_of=size_of, guess=guess)):
             for value, neighbours in _group(accesses, most, size_of, is_guessed=True):
                 if _can_be_compared(block, neighbours):
                     found[value] = neighbours
@@ -110,7 +110,7 @@ def _can_be_compared(block: Block, neighbours: Neighbours) -> bool:
 
 
 def _split(
-    block: Block, suits: Callable[[Instruction], bool], addresses: _Addresses
+    block: Block, suits: Callable[[Instruction], bool], take: Callable[[Value], AddressTerms]
 ) -> Iterator[list[_Access]]:  # fmt: skip
     """Loads of neighbours between which nothing is written, and stores between which no memory is accessed."""
     loads: dict[_Key, list[_Access]] = {}
@@ -120,9 +120,9 @@ def _split(
         if value.opcode not in ("load", "store") and not has_effect(value):
             continue
         suited = suits(value)
-        common, offset = addresses.split(value.operands[-1]) if suited else (None, 0)
-        key = (common, str(accessed_type(value))) if suited else None
-        access = _Access(value, place, offset)
+        address = take(value.operands[-1]) if suited else None
+        key = None if address is None else (address.terms, str(accessed_type(value)))
+        access = _Access(value, place, 0 if address is None else address.offset)
         if value.opcode == "load" and not has_effect(value):
             yield stores
             stores, last = [], None
@@ -165,48 +165,6 @@ def _cut(run: list[_Access], most: int) -> Iterator[list[_Access]]:
             yield run[:most]
             run = run[most:]
         most //= 2
-
-
-class _Addresses:
-    """What addresses have in common with those of neighbours, perhaps by a *guess*, and how far they are behind."""
-
-    def __init__(self, size_of: SizeOf, guess: Guess | None = None) -> None:
-        self._size_of = size_of
-        self._guess = guess
-
-    def split(self, pointer: Value) -> tuple[_Key, int]:
-        """What *pointer* has in common with the addresses of neighbours, and how many bytes it is behind that."""
-        if not isinstance(pointer, Instruction) or pointer.opcode != "getelementptr":
-            return pointer, 0
-        common, offset = self.split(pointer.operands[0])
-        kind = pointer.source_type
-        assert kind is not None
-        first, *rest = pointer.operands[1:]
-        if rest:
-            member = signed_number(rest[0])
-            elements: Sequence[ir.Type] = getattr(kind, "elements", ())
-            is_alike = len(rest) == 1 and len(set(map(str, elements))) == 1
-            if signed_number(first) != 0 or member is None or not is_alike:
-                return pointer, 0
-            return common, offset + member * self._size_of(elements[0])
-        index, number = self._split_index(first)
-        offset += number * self._size_of(kind)
-        return (common if index is None else (common, self._size_of(kind), index)), offset
-
-    def _split_index(self, value: Value) -> tuple[Value | None, int]:
-        """What an index has in common with those of neighbours, and how much more it is than that."""
-        guessed = self._guess(value) if self._guess is not None and isinstance(value, Instruction) else None
-        if guessed is not None:
-            return self._split_index(guessed)
-        number = signed_number(value)
-        if number is not None:
-            return None, number
-        if isinstance(value, Instruction) and value.opcode == "add" and value.type == I64:
-            added = signed_number(value.operands[1])
-            if added is not None:
-                common, more = self._split_index(value.operands[0])
-                return common, more + added
-        return value, 0
 
 
 def guess_index(value: Instruction, varies: Callable[[Value], bool]) -> Value | None:

@@ -21,7 +21,7 @@ from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
 BLOCKS, BLOCK, WIDTH = 4, 40, 16
 COUNT = BLOCKS * BLOCK
 PARAMETERS = [(name, "ptr") for name in ("out", "x", "flags")] + [(name, "i64") for name in ("base", "low", "high")]
-TYPES = {"i8": np.int8, "float": np.float32, "i64": np.int64}
+TYPES = {"i8": np.int8, "float": np.float32}
 
 CLAMPS: dict[str, tuple[list[str], Callable[[Any, int, int], Any]]] = {
     "smax": (["smax %i, %low"], lambda i, low, high: np.maximum(i, low)),

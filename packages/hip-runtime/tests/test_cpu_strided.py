@@ -233,10 +233,10 @@ MEMBERS = [
 
 @pytest.mark.sample(16)
 @pytest.mark.parametrize("guarded", [before_a_guard, behind_a_guard])
-@pytest.mark.parametrize("mask", ["all", *MASKS])
+@pytest.mark.parametrize("mask", ["all", "random", "one"])
 @pytest.mark.parametrize("width", [2, 16, 64])
 @pytest.mark.parametrize(("step", "members"), MEMBERS)
-@pytest.mark.parametrize("kind", ["i8", "i32", "i64"])
+@pytest.mark.parametrize("kind", ["i8", "i32"])
 def test_elements_between_each_other(
     device: Device, kind: str, step: int, members: tuple[int, ...], width: int, mask: str,
     guarded: Callable[[int], AbstractContextManager[int]],

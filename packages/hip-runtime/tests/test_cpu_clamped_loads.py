@@ -67,7 +67,6 @@ body:
   %at = add i64 %more, %n
   %p = getelementptr {kind}, ptr %x, i64 %at
   %v = load {kind}, ptr %p
-  %place = add i64 %i, {COUNT if loops else 0}
   %turn = mul i64 %n, {COUNT}
   %to = add i64 %i, %turn
   %q = getelementptr {kind}, ptr %out, i64 %to

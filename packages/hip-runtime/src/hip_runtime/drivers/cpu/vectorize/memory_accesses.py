@@ -80,6 +80,7 @@ class MemoryAccesses(ApartAccesses):
         return remarks.CONTIGUOUS if stride else remarks.GATHERED, 0
 
     def write_load(self, instruction: Instruction) -> ir.Value:
+        """Write a load from addresses that differ between lanes; returns what each lane loads."""
         (pointer,) = instruction.operands
         if instruction.type == I1:
             return self.scalarize(instruction)
@@ -151,6 +152,7 @@ class MemoryAccesses(ApartAccesses):
         return load_strided(self.lanes, kind, base, stride, self.mask, align)
 
     def write_store(self, instruction: Instruction) -> None:
+        """Write a store."""
         value, pointer = instruction.operands
         align = instruction.align or 1
         shape = self.shapes.of(pointer, self.block)
@@ -209,6 +211,7 @@ class MemoryAccesses(ApartAccesses):
             store_strided(self.lanes, values, base, stride, self.mask, align)
 
     def scalarize(self, instruction: Instruction) -> ir.Value | None:
+        """Write *instruction* for one active lane after another; returns the results, if it has any."""
         self.form = remarks.SCALARIZED
         if (tables := self.item.tables) is not None and tables.serves(self, instruction):
             TabledUpdate(self, instruction, tables).write()

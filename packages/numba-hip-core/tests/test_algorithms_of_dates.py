@@ -44,7 +44,8 @@ def test_dates_are_combined(dtype: str) -> None:
 def test_times_are_summed_up() -> None:
     x = np.random.default_rng(1).integers(0, 500, 3001).astype("m8[s]")
     same(algorithms.reduce(x), x.sum())
-    same(algorithms.inclusive_scan(hip.to_device(x), init=np.timedelta64(1, "m")), np.cumsum(x) + np.timedelta64(60))
+    minute = np.timedelta64(1, "m")
+    same(algorithms.inclusive_scan(hip.to_device(x), init=minute), np.cumsum(x) + minute)
     same(algorithms.exclusive_scan(x), np.cumsum(x) - x)
     pairs = algorithms.inclusive_scan(algorithms.ZipIterator(x, x), lambda a, b: (a[0] + b[0], max(a[1], b[1])))
     same(pairs["f0"], np.cumsum(x))

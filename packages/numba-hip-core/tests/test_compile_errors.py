@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import re
+import subprocess
 import sys
 import traceback
 from pathlib import Path
@@ -448,3 +450,43 @@ def test_a_value_in_the_place_of_a_function(operator: Any, told: str) -> None:
     assert "is called with (float32, float32)" in str(caught.value)
     assert "operator.add" in str(caught.value)
     assert "hip.wave.reduce(a[hip.threadIdx.x], operator)" in str(caught.value)
+
+
+MISTAKES = """
+import warnings
+
+import numpy as np
+from numba import hip
+from numba.core.errors import NumbaWarning
+
+from numba_hip._numba.messages import warn_plainly
+
+@hip.jit
+def kernel(a):
+    a[0] = hip.local.array(4, 7)[0]
+
+for given in (np.zeros(4), object()):
+    try:
+        kernel[1, 1](given)
+    except Exception as error:
+        print(error)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    warn_plainly(NumbaWarning, "mind", 1)
+print(caught[0].message)
+"""
+
+
+def test_messages_are_plain_text_where_numba_highlights_its_own() -> None:
+    pytest.importorskip("colorama")
+    plain, marked = (
+        subprocess.run(
+            [sys.executable, "-c", MISTAKES], capture_output=True, text=True, check=True, timeout=120,
+            env={**os.environ, "NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING": setting, "NUMBA_HIP_DEVICE": "cpu"},
+        ).stdout
+        for setting in ("1", "")
+    )  # fmt: skip
+    assert "the dtype has to be a type of numbers" in plain
+    assert "argument 'a' is a object, which kernels cannot take" in plain
+    assert plain.endswith("mind\n")
+    assert marked == plain

@@ -154,7 +154,7 @@ def test_edges_that_do_not_ascend_harm_nothing() -> None:
 
 def test_dates_are_counted() -> None:
     x = np.arange("2024-01-01", "2024-03-01", dtype="M8[D]")
-    x[7] = np.datetime64("NaT")
+    x[7] = np.datetime64("NaT", "D")
     edges = np.array(["2024-01-01", "2024-02-01", "2024-02-28"], "M8[D]")
     assert algorithms.histogram_range(x, edges).tolist() == [30, 27]
 

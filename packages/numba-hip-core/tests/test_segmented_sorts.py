@@ -27,7 +27,7 @@ def values_of(dtype: str, size: int, seed: int = 1) -> Host:
         return generator.integers(0, 2, size).astype(dtype)
     if kind == "M":
         x = generator.integers(-1000, 1000, size).astype(dtype)
-        x[::9] = np.datetime64("NaT")
+        x[::9] = "NaT"
         return x
     info = np.iinfo(dtype)
     return generator.integers(info.min, info.max, size, dtype=dtype, endpoint=True)

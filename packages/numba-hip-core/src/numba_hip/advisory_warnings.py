@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -13,6 +12,7 @@ from hip_runtime import current_device
 from hip_runtime.config import Setting
 from hip_runtime.device import stack_level
 from numba_hip import config
+from numba_hip._numba.messages import warn_plainly
 
 
 class DebugOptions(Protocol):
@@ -111,5 +111,5 @@ def _is_wanted(setting: Setting[bool | None]) -> bool:
     return not current_device().is_cpu if chosen is None else chosen
 
 
-def _warn(category: type[Warning], message: str) -> None:
-    warnings.warn(message, category, stacklevel=stack_level())
+def _warn(category: type[NumbaWarning], message: str) -> None:
+    warn_plainly(category, message, stack_level())

@@ -22,6 +22,7 @@ from numba.core.errors import (
 
 from hip_runtime.errors import HipRuntimeError
 from numba_hip import config
+from numba_hip._numba.messages import PlainError
 
 if TYPE_CHECKING:
     from numba_hip.races.findings import Finding
@@ -36,7 +37,7 @@ class KernelArgumentError(HipError, TypeError):
     support."""
 
 
-class KernelArgumentTypeError(TypingError, KernelArgumentError):
+class KernelArgumentTypeError(PlainError, TypingError, KernelArgumentError):
     """An argument of a launch of a type that kernels do not support."""
 
 
@@ -53,7 +54,7 @@ class NotAFunctionError(HipError, TypeError):
     """An object that `jit` was given to compile and that is not a Python function."""
 
 
-class KernelSignatureError(HipError, TypingError, TypeError):
+class KernelSignatureError(HipError, PlainError, TypingError, TypeError):
     """A kernel that cannot be launched as it is declared, such as one that returns a value, or an ``async def``."""
 
 
@@ -119,11 +120,11 @@ class LinkedFileNotFoundError(LinkedCodeError, FileNotFoundError):
         return f"link: {self.args[0]}"
 
 
-class UnknownNameError(HipError, TypingError, AttributeError):
+class UnknownNameError(HipError, PlainError, TypingError, AttributeError):
     """A name in a kernel that the module before the dot does not have, such as ``math.sqroot``."""
 
 
-class UnsupportedCodeError(HipError, UnsupportedError):
+class UnsupportedCodeError(HipError, PlainError, UnsupportedError):
     """Something of Python in a kernel that no device has, such as lists and ``try``."""
 
 
@@ -138,11 +139,11 @@ class UnsupportedSyntaxError(UnsupportedCodeError, UnsupportedBytecodeError):
         self.args = (msg,)
 
 
-class AlignmentError(HipError, TypingError, ValueError):
+class AlignmentError(HipError, PlainError, TypingError, ValueError):
     """An array in a kernel at an alignment that memory does not have."""
 
 
-class MatrixError(HipError, TypingError, ValueError):
+class MatrixError(HipError, PlainError, TypingError, ValueError):
     """A product of small matrices, or a part of one, that `hip.matrix` or the target of a kernel does not have."""
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import json
 import sys
-import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,7 +21,9 @@ from numba.core.errors import NumbaWarning
 from hip_devicelib.cache import Cache
 from hip_devicelib.codeobject import Parameter
 from hip_devicelib.errors import CacheError
+from hip_runtime.device import stack_level
 from numba_hip import config
+from numba_hip._numba.messages import warn_plainly
 from numba_hip.abi.fault import Fault
 from numba_hip.caching import fingerprint
 from numba_hip.compilation.kernel_code import KernelCode
@@ -137,7 +138,7 @@ def _read_data(sizes: list[tuple[str, int]], joined: bytes) -> dict[str, bytes]:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, NumbaWarning, stacklevel=2)
+    warn_plainly(NumbaWarning, message, stack_level())
 
 
 def _write_fault(fault: Fault) -> tuple[str, str, str, str | None]:

@@ -8,6 +8,7 @@ from numba.core import types
 from numba.core.errors import TypingError
 
 from numba_hip import config
+from numba_hip._numba.messages import plain_text
 from numba_hip.dispatch.narrowing import is_narrowed
 
 Types = tuple[types.Type, ...]
@@ -33,7 +34,7 @@ def explain_mismatch(names: Sequence[str], given: Types, overloads: Sequence[Typ
 def explain_writing(error: TypingError, kernel: str, names: Sequence[str], given: Types) -> None:
     """If *kernel*, compiled for types *given*, writes to a read-only array, say so at the start of *error*."""
     fixed = _read_only(names, given)
-    text = str(error)
+    text = plain_text(error)
     if fixed and any(said in text for said in WRITES):
         error.patch_message(f"kernel {kernel} writes to an array that is read-only: {_remedy(fixed)}\n{text}")
 

@@ -186,4 +186,5 @@ def warn_of(told: Explanation) -> None:
     """Warn of the worst findings, at their lines."""
     for one in told.findings[:MOST_FINDINGS]:
         message = f"kernel {told.kernel}, {told.target}: {one.message}"
-        warnings.warn_explicit(PerformanceWarning(message), None, one.file, one.line, os.path.basename(one.file), {})
+        warning = PerformanceWarning(message, highlighting=False)
+        warnings.warn_explicit(warning, None, one.file, one.line, os.path.basename(one.file), {})

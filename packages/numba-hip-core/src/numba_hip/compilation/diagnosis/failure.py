@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hip_devicelib.cached_property import cached_property
+from numba_hip._numba.messages import plain_text
 from numba_hip.compilation.diagnosis.numba_messages import is_of_user, places_of, read
 from numba_hip.compilation.diagnosis.source import (
     SourceLine,
@@ -24,7 +25,7 @@ class Failure:
 
     def __init__(self, error: Exception, function: Callable[..., Any]) -> None:
         self.error = error
-        self.text = str(error)
+        self.text = plain_text(error)
         self.message = read(self.text)
         self.function = function
         code = function.__code__

@@ -17,6 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from spmd_kernels import code, pack, sample
+from test_cpu_grid_barrier import GRID, PARAMETERS, ROTATE
+from test_cpu_regions import SHARED, kernel, launch
 
 from hip_runtime import Device, DeviceArray, Function, Stream, config, to_device
 from hip_runtime.drivers.cpu.driver import CpuDriver
@@ -120,6 +122,19 @@ def test_interrupt_ends_a_launch(device: Device) -> None:
         time.sleep(0.05)
         assert 0 < count < BLOCKS
         assert int(done.copy_to_host().sum()) == count, "blocks ran after the launch had ended"
+    check_that_it_works(device)
+
+
+@pytest.mark.parametrize(("grid", "block"), [(1, 32), (7, 33), (2000, 32)])
+def test_interrupt_of_a_grid_that_waits_for_itself_again_and_again(device: Device, grid: int, block: int) -> None:
+    """From one barrier to the next it takes microseconds, for which no signal is looked for within a run."""
+    rotate = kernel(ROTATE, PARAMETERS, GRID + SHARED, shared_bytes=4096)
+    out = to_device(np.arange(grid * block, dtype=np.int32))
+    launch(device, rotate, grid, block, out.address, 1, cooperative=True)  # compiles
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), signal_after(0.2):
+        launch(device, rotate, grid, block, out.address, 1_000_000_000, cooperative=True)
+    assert time.monotonic() - start < 5
     check_that_it_works(device)
 
 

@@ -367,9 +367,9 @@ def test_many_launches_leave_nothing_behind(device: Device) -> None:
     assert len(os.listdir("/proc/self/task")) <= threads + os.cpu_count()
 
 
-def test_launches_leave_the_list_in_any_order() -> None:
-    """With one helper, which is kept busy: the launches behind it leave the list from its middle and its end, another
-    joins it there, the first leaves, and the helper then finds the one that is left."""
+def test_launches_leave_the_board_in_any_order() -> None:
+    """With one helper, which is kept busy at the first place: launches leave places behind it, others come to these,
+    and the helper then helps at one place after another."""
     out = run_script(
         '''
         text = """
@@ -385,7 +385,7 @@ def test_launches_leave_the_list_in_any_order() -> None:
           ret void
         }"""
         code = spmd_kernels.code(text, "k", [("arrived", "ptr"), ("gate", "ptr")])
-        cells = np.zeros((6, 2), np.int32)
+        cells = np.zeros((7, 2), np.int32)
         launched = []
         def wait(number, count):
             until = time.monotonic() + 40
@@ -411,16 +411,35 @@ def test_launches_leave_the_list_in_any_order() -> None:
         release(1)
         launch(5, 1)
         cells[0, 1] = 1
-        wait(4, 2)
-        assert cells[5, 0] == 1
-        release(4)
         wait(5, 2)
-        release(5); release(0)
+        assert cells[4, 0] == 1
+        launch(6, 1)  # where the first one was, so the fourth comes before it
+        release(5)
+        wait(4, 2)
+        assert cells[6, 0] == 1
+        release(4)
+        wait(6, 2)
+        release(6); release(0)
         print(sums(), cells[:, 0].tolist())
         ''',
         threads=2,
     )
-    assert out == "True [2, 2, 2, 2, 2, 2]\n"
+    assert out == "True [2, 2, 2, 2, 2, 2, 2]\n"
+
+
+def test_more_threads_launch_than_the_board_has_places_for() -> None:
+    """Those that find no place run all of their blocks themselves."""
+    out = run_script(
+        """
+        results = []
+        threads = [threading.Thread(target=lambda: results.append(sums(200))) for _ in range(20)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        print(len(results), all(results))
+        """,
+        threads=3,
+    )
+    assert out == "20 True\n"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from hip_runtime.drivers.cpu.device_attributes import attribute, read_attributes
 from hip_runtime.drivers.cpu.diagnostics import observers
 from hip_runtime.drivers.cpu.diagnostics.kernel_faults import find_place, read_fault
 from hip_runtime.drivers.cpu.execution import block_scheduler, stall_reports
-from hip_runtime.drivers.cpu.execution.cooperative_launch import run_phases
+from hip_runtime.drivers.cpu.execution.cooperative_launch import run_with_contexts
 from hip_runtime.drivers.cpu.graphs import CpuExecutable, CpuGraph, CpuRecording
 from hip_runtime.drivers.cpu.memory import heap
 from hip_runtime.drivers.cpu.memory.written_bytes import WrittenBytes, after
@@ -228,7 +228,7 @@ class CpuDriver:
         if program.context_bytes:
             if not cooperative:
                 raise LaunchError(f"kernel {function.kernel.name!r} waits for the whole grid; launch it as cooperative")
-            dispatch = partial(self._run_phases, dispatch, function.kernel.name, program)
+            dispatch = partial(self._run_with_contexts, dispatch, function.kernel.name, program)
         if stream > PER_THREAD_STREAM or self._asynchronous:
             run = partial(self._run_queued, dispatch, function.kernel.name, program, arguments, grid, owners, describe)
             self._queue_launch(stream, function.kernel.name, run)
@@ -278,10 +278,10 @@ class CpuDriver:
         block_scheduler.renew_handlers()
         return program
 
-    def _run_phases(
+    def _run_with_contexts(
         self, dispatch: Any, kernel: str, program: Program, entry: int, arguments: bytes, *grid: int
     ) -> int | None:
-        return run_phases(dispatch, kernel, program, arguments, grid, self._heap.limit)  # type: ignore[arg-type]
+        return run_with_contexts(dispatch, kernel, program, arguments, grid, self._heap.limit)  # type: ignore[arg-type]
 
     # streams and events
 

@@ -10,9 +10,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, Struct
 
 SEMAPHORE = ir.ArrayType(I64, 4)
-MUTEX = ir.ArrayType(I64, 6)
-"""Room for a ``sem_t`` and a ``pthread_mutex_t``: 32 bytes and 40 to 48 with glibc and musl on 64-bit machines, from
-their ``bits/semaphore.h`` and ``bits/pthreadtypes-arch.h``."""
+"""Room for a ``sem_t``: 32 bytes with glibc and musl on 64-bit machines, from their ``bits/semaphore.h``."""
 
 FRAME = Struct(
     next_block=I64,  # the first of the blocks to run, which are counted along the axes of the program
@@ -27,10 +25,12 @@ FRAME = Struct(
     chunk=I64,  # how many blocks a thread takes at a time
     ranges=PTR,  # which are left, see `execution.block_ranges`
     range_count=I64,
+    spent=I64,  # nanoseconds that the launching thread took for blocks of its own range
+    spent_on=I64,  # and how many these are
     # the rest belongs to the pool
-    next_job=PTR,  # accessed under the pool's lock
-    tickets=I32,  # helpers that may still join; changed under the lock
-    active=I32,  # helpers that have joined and not left
+    place=PTR,  # on the board, null without helpers
+    wanted=I32,  # how many tickets there were
+    active=I32,  # helpers that have not left, once it is known how many joined; before, less those that have left
     done=SEMAPHORE,
 )
 
@@ -38,12 +38,16 @@ FAULT_FIELDS = ("code", "block x", "block y", "block z", "thread x", "thread y",
 """Meaning of the 32-bit words of a fault."""
 
 PROGRAM = Struct(
-    worker=PTR, cost=ir.DoubleType(), code_start=I64, code_end=I64, name=PTR, serial=I32, length=I32, parts=I32
+    worker=PTR, cost=ir.DoubleType(), code_start=I64, code_end=I64, name=PTR, serial=I32, length=I32, parts=I32,
+    words=I32,
 )  # fmt: skip
 """A finalised kernel: its worker; the nanoseconds that a block took in the last launch, negative before the first; the
 range of its machine code and the kernel's name, which are set when it is loaded; whether the launching thread has to
 run all blocks itself, one after another; the threads of a block along x, for code that runs blocks of several
-lengths; and into how many chunks the blocks of a launch are divided for each thread of the processor."""
+lengths; into how many chunks the blocks of a launch are divided for each thread of the processor; and at which byte of
+the arguments the address of the blocks' words is, if they wait for the grid, else `NO_WORDS`."""
+
+NO_WORDS = -1
 
 CHUNKS_PER_THREAD = 8
 """Into how many chunks the blocks of a launch are divided for each thread: more balance better, fewer cost less."""

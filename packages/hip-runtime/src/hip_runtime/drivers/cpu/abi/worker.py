@@ -23,6 +23,7 @@ from hip_runtime.drivers.cpu.abi.launch_frame import (
     CHUNKS_PER_THREAD,
     CHUNKS_WITH_TABLES,
     FRAME,
+    NO_WORDS,
     PROGRAM,
     UNKNOWN_COST,
     WORKER_RECORD,
@@ -115,7 +116,7 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
     if item.tables is not None:
         item.tables.write_end(builder, place, arguments)
     builder.ret(builder.sub(limit, first))
-    _define_program(module, worker, item)
+    _define_program(module, worker, kernel, item)
 
 
 def _allocate_item(item: WorkItem, builder: ir.IRBuilder, frame: ir.Value, notes: ir.Value) -> ir.Value:
@@ -148,12 +149,13 @@ def run_threads(kernel: Kernel, item: WorkItem) -> Body:
     return body
 
 
-def _define_program(module: ir.Module, worker: ir.Function, item: WorkItem) -> None:
+def _define_program(module: ir.Module, worker: ir.Function, kernel: Kernel, item: WorkItem) -> None:
     program = ir.GlobalVariable(module, PROGRAM.type, PROGRAM_SYMBOL)
     unknown = I64(0)
     cost = ir.DoubleType()(UNKNOWN_COST)
+    words = _hidden(item, kernel.argument_bytes).get("block_words", NO_WORDS)
     parts = 1 if item.takes_turns else CHUNKS_PER_THREAD if item.tables is None else CHUNKS_WITH_TABLES
-    last = I32(int(item.observed)), I32(item.block[0]), I32(parts)
+    last = (I32(number) for number in (int(item.observed), item.block[0], parts, words))
     fields = [function_address(worker), cost, unknown, unknown, PTR(None), *last]
     program.initializer = ir.Constant(PROGRAM.type, fields)
 
@@ -168,11 +170,15 @@ def _load_parameter(builder: ir.IRBuilder, buffer: ir.Value, parameter: Paramete
 
 def _store_hidden(builder: ir.IRBuilder, buffer: ir.Value, offset: int, item: WorkItem, place: ir.Value) -> None:
     """Copy the words that follow the arguments into the work item."""
-    fields = (("dynamic_bytes", item.dynamic_limit is not None), ("block_words", item.waits_for_grid))
-    for field in (name for name, used in fields if used):
-        word = builder.gep(buffer, [I64(offset)], inbounds=True, source_etype=I8)
+    for field, at in _hidden(item, offset).items():
+        word = builder.gep(buffer, [I64(at)], inbounds=True, source_etype=I8)
         item.layout.store(builder, builder.load(word, align=1, typ=item.layout.fields[field]), place, field)
-        offset += 8
+
+
+def _hidden(item: WorkItem, offset: int) -> dict[str, int]:
+    """The fields of the work item that follow *offset* bytes of arguments, and where."""
+    fields = (("dynamic_bytes", item.dynamic_limit is not None), ("block_words", item.waits_for_grid))
+    return {name: offset + 8 * number for number, name in enumerate(name for name, used in fields if used)}
 
 
 BlockIndices = list[tuple[int, ir.Value]]

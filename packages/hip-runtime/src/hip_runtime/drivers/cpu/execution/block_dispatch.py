@@ -17,13 +17,14 @@ from contextlib import contextmanager
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import CHUNKS_WITH_TABLES, FAULT_FIELDS, FRAME, PROGRAM
+from hip_runtime.drivers.cpu.abi.launch_frame import CHUNKS_WITH_TABLES, FAULT_FIELDS, FRAME, NO_WORDS, PROGRAM
 from hip_runtime.drivers.cpu.execution.block_ranges import (
     LAUNCHING_THREAD,
     POLL_NANOSECONDS,
     RangesBuilder,
     divide_blocks,
 )
+from hip_runtime.drivers.cpu.execution.grid_phases import define_run_phases
 from hip_runtime.drivers.cpu.execution.pool import PoolBuilder
 from hip_runtime.drivers.cpu.execution.python_entry import define_entry
 from hip_runtime.drivers.cpu.execution.python_signals import define_poll
@@ -31,10 +32,16 @@ from hip_runtime.drivers.cpu.execution.signal_frames import this_machine
 from hip_runtime.drivers.cpu.execution.thread_slots import GOES_ON, INTERRUPTED, SLOT, ThreadSlotsBuilder
 from hip_runtime.drivers.cpu.execution.trap_handlers import TrapHandlersBuilder
 from hip_runtime.drivers.cpu.execution.watcher import WatcherBuilder
-from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, VOID, allocate
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID, allocate
 
 SMALL_GRID_NANOSECONDS = 10_000
 """Nanoseconds of work below which waking another thread costs more than it brings."""
+
+HELPED_NANOSECONDS = 5_000
+"""Nanoseconds of work that each helper should have: asking it, and waiting until it has left, takes a part of them."""
+
+LEAST_NANOSECONDS = 2_000
+"""Nanoseconds of work of a chunk: taking one costs a tenth of them."""
 
 FIRST_BLOCKS = 16
 """Blocks at most that are run before it is decided whether a launch goes on without help."""
@@ -69,22 +76,22 @@ def build_dispatch(machine: str) -> ir.Module:
     ranges = RangesBuilder(module, now, slots, traps)
     pool = PoolBuilder(module, machine, slots, traps, ranges.run)
     WatcherBuilder(module, slots)
-    run_small_grid = _define_run_small_grid(module, now, slots)
-    run_with_helpers = _define_run_with_helpers(module, now, pool, ranges.run)
+    run_grid = _define_run_grid(module, now, slots, pool, ranges)
+    run_phases = define_run_phases(module, now, run_grid, ranges)
     dispatch = ir.Function(module, ir.FunctionType(PTR, [PTR, PTR, I32, I32, I32]), "spmd.dispatch")
     builder = ir.IRBuilder(dispatch.append_basic_block("entry"))
     program, arguments, *grid = dispatch.args
     frame = allocate(builder, FRAME.type, "frame")
     count = _fill_frame(builder, frame, program, arguments, grid)
     slot = slots.own_or_new(builder, allocate(builder, SLOT.type, "substitute"))
-    one = builder.icmp_unsigned("==", count, I64(1))
-    with _launching(builder, slot, frame, python) as stop, builder.if_else(one) as (few, many):
-        with few:
-            builder.call(slots.run, [frame, slot])
-        with many:
-            done = builder.call(run_small_grid, [program, frame, count, slot])
-            with builder.if_then(builder.icmp_unsigned("==", done, ir.IntType(1)(0))):
-                builder.call(run_with_helpers, [program, frame, count, slot])
+    words = PROGRAM.load(builder, program, "words")
+    waits = builder.icmp_signed("!=", words, I32(NO_WORDS))
+    with _launching(builder, slot, frame, python) as stop, builder.if_else(waits, likely=False) as (phases, once):
+        with phases:
+            place = builder.gep(arguments, [words], source_etype=I8)
+            builder.call(run_phases, [program, frame, count, slot, builder.load(place, align=1, typ=PTR)])
+        with once:
+            builder.call(run_grid, [program, frame, count, slot])
     with builder.if_then(builder.icmp_unsigned("==", builder.load(stop, typ=I32), I32(INTERRUPTED))):
         builder.ret(PTR(None))  # the exception is set, and ctypes raises it
     _return_fault(module, builder, frame)
@@ -142,10 +149,31 @@ def _define_now(module: ir.Module) -> ir.Function:
     return now
 
 
+def _define_run_grid(
+    module: ir.Module, now: ir.Function, slots: ThreadSlotsBuilder, pool: PoolBuilder, ranges: RangesBuilder
+) -> ir.Function:
+    """``void run_grid(program, frame, count, slot)``: run each block of a grid of *count* blocks once."""
+    run_small_grid = _define_run_small_grid(module, now, slots)
+    run_with_helpers = _define_run_with_helpers(module, now, pool, ranges.run)
+    function = ir.Function(module, ir.FunctionType(VOID, [PTR, PTR, I64, PTR]), "spmd.run_grid")
+    function.linkage = "internal"
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    program, frame, count, slot = function.args
+    with builder.if_else(builder.icmp_unsigned("==", count, I64(1))) as (one, many):
+        with one:
+            builder.call(slots.run, [frame, slot])
+        with many:
+            done = builder.call(run_small_grid, [program, frame, count, slot])
+            with builder.if_then(builder.icmp_unsigned("==", done, I1(0))):
+                builder.call(run_with_helpers, [program, frame, count, slot])
+    builder.ret_void()
+    return function
+
+
 def _define_run_small_grid(module: ir.Module, now: ir.Function, slots: ThreadSlotsBuilder) -> ir.Function:
     """``i1 run_small_grid(program, frame, count, slot)``: run a grid that should be cheap; 0 if it is not, and some of
     its blocks are left."""
-    false, true = ir.IntType(1)(0), ir.IntType(1)(1)
+    false, true = I1(0), I1(1)
     function = ir.Function(module, ir.FunctionType(true.type, [PTR, PTR, I64, PTR]), "spmd.run_small_grid")
     function.linkage = "internal"
     builder = ir.IRBuilder(function.append_basic_block("entry"))
@@ -186,7 +214,7 @@ def _define_run_with_helpers(
     left = builder.sub(count, FRAME.load(builder, frame, "next_block"))
     helpers = builder.zext(pool.helpers(builder), I64)
     serial = builder.icmp_unsigned("!=", PROGRAM.load(builder, program, "serial"), I32(0))
-    helpers = builder.select(serial, I64(0), helpers)
+    helpers = builder.select(serial, I64(0), _worthwhile(builder, program, left, helpers))
     chunk = _choose_chunk(builder, program, left, builder.add(helpers, I64(1)))
     FRAME.store(builder, chunk, frame, "chunk")
     chunks = builder.udiv(builder.sub(builder.add(left, chunk), I64(1)), chunk)
@@ -196,32 +224,54 @@ def _define_run_with_helpers(
     helped = builder.icmp_signed(">", others, I64(0))
     with builder.if_then(helped):
         builder.call(pool.join, [frame, builder.trunc(others, I32)])
-    start = builder.call(now, [])
-    ran = builder.call(run_ranges, [frame, LAUNCHING_THREAD, slot])
-    with builder.if_then(builder.icmp_unsigned("!=", ran, I64(0))):
-        _store_cost(builder, program, builder.sub(builder.call(now, []), start), ran)
+    FRAME.store(builder, I64(0), frame, "spent_on")
+    builder.call(run_ranges, [frame, LAUNCHING_THREAD, slot])
+    spent_on = FRAME.load(builder, frame, "spent_on")
+    with builder.if_then(builder.icmp_unsigned("!=", spent_on, I64(0))):
+        _store_cost(builder, program, FRAME.load(builder, frame, "spent"), spent_on)
     with builder.if_then(helped):
         builder.call(pool.leave, [frame, slot])
     builder.ret_void()
     return function
 
 
+def _worthwhile(builder: ir.IRBuilder, program: ir.Value, left: ir.Value, helpers: ir.Value) -> ir.Value:
+    """How many of *helpers* to ask for *left* blocks: each should have `HELPED_NANOSECONDS` of work."""
+    cost, known = _load_cost(builder, program)
+    each = _blocks_in(builder, cost, HELPED_NANOSECONDS, left)
+    parts = builder.udiv(left, _maximum(builder, each, I64(1)))
+    return builder.select(known, _minimum(builder, parts, helpers), helpers)
+
+
 def _choose_chunk(builder: ir.IRBuilder, program: ir.Value, left: ir.Value, threads: ir.Value) -> ir.Value:
-    """The number of blocks of a chunk: a part of the remaining ones, at most what should take `POLL_NANOSECONDS`."""
-    cost = builder.load_atomic(PROGRAM.field(builder, program, "cost"), "monotonic", 8, typ=_DOUBLE)
-    known = builder.fcmp_ordered(">", cost, _DOUBLE(0.0))
+    """The number of blocks of a chunk: a part of the remaining ones, at most what should take `POLL_NANOSECONDS`, and
+    at least what takes `LEAST_NANOSECONDS` unless a thread would have none."""
+    cost, known = _load_cost(builder, program)
     parts = PROGRAM.load(builder, program, "parts")
     # One thread needs no balance, and does what is in tables once.
     has_tables = builder.icmp_unsigned("==", parts, I32(CHUNKS_WITH_TABLES))
     is_alone = builder.icmp_unsigned("==", threads, I64(1))
     parts = builder.select(builder.and_(has_tables, is_alone), I32(1), parts)
-    parts = builder.select(known, builder.mul(threads, builder.zext(parts, I64)), I64(FIRST_CHUNKS))
-    chunk = builder.udiv(left, parts)
-    longest = builder.fdiv(_DOUBLE(float(POLL_NANOSECONDS)), builder.select(known, cost, _DOUBLE(1.0)))
-    bounded = builder.fcmp_ordered("<", longest, builder.uitofp(chunk, _DOUBLE))
-    converted = builder.fptoui(builder.select(bounded, longest, _DOUBLE(0.0)), I64)
-    chunk = builder.select(builder.and_(known, bounded), converted, chunk)
+    chunk = builder.udiv(left, builder.mul(threads, builder.zext(parts, I64)))
+    chunk = _blocks_in(builder, cost, POLL_NANOSECONDS, chunk)
+    chunk = _maximum(builder, chunk, _blocks_in(builder, cost, LEAST_NANOSECONDS, builder.udiv(left, threads)))
+    chunk = builder.select(known, chunk, builder.udiv(left, I64(FIRST_CHUNKS)))
     return _maximum(builder, chunk, I64(1))
+
+
+def _load_cost(builder: ir.IRBuilder, program: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """The nanoseconds that a block of *program* takes, and whether they are known."""
+    cost = builder.load_atomic(PROGRAM.field(builder, program, "cost"), "monotonic", 8, typ=_DOUBLE)
+    return cost, builder.fcmp_ordered(">", cost, _DOUBLE(0.0))
+
+
+def _blocks_in(builder: ir.IRBuilder, cost: ir.Value, nanoseconds: int, most: ir.Value) -> ir.Value:
+    """How many blocks that take *cost* each are run in *nanoseconds*, *most* at most."""
+    count = builder.fdiv(_DOUBLE(float(nanoseconds)), cost)
+    fewer = builder.fcmp_ordered("<", count, builder.uitofp(most, _DOUBLE))
+    positive = builder.fcmp_ordered(">", count, _DOUBLE(0.0))
+    count = builder.select(builder.and_(fewer, positive), count, _DOUBLE(0.0))
+    return builder.select(fewer, builder.fptoui(count, I64), most)
 
 
 def _store_cost(builder: ir.IRBuilder, program: ir.Value, time: ir.Value, blocks: ir.Value) -> None:

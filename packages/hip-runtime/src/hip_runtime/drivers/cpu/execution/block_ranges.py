@@ -13,7 +13,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.abi.launch_frame import FAULT_FIELDS, FRAME
 from hip_runtime.drivers.cpu.execution.thread_slots import GOES_ON, SLOT, ThreadSlotsBuilder
 from hip_runtime.drivers.cpu.execution.trap_handlers import TrapHandlersBuilder
-from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, Struct, allocate
+from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, VOID, Struct, allocate
 
 POLL_NANOSECONDS = 50_000_000
 """Nanoseconds after which signal handlers are given a turn, and that a chunk should not take longer than."""
@@ -54,8 +54,8 @@ def divide_blocks(builder: ir.IRBuilder, frame: ir.Value, threads: ir.Value, chu
 
 
 class RangesBuilder:
-    """Puts ``i64 run_ranges(frame, number, slot)`` into a module: the loop over chunks of the thread with that number
-    and slot. It returns how many blocks the thread ran. The launching thread runs handlers of signals in between."""
+    """Puts ``void run_ranges(frame, number, slot)`` into a module: the loop over chunks of the thread with that number
+    and slot. The launching thread notes what its own range took, and runs handlers of signals in between."""
 
     def __init__(
         self, module: ir.Module, now: ir.Function, slots: ThreadSlotsBuilder, traps: TrapHandlersBuilder
@@ -63,7 +63,7 @@ class RangesBuilder:
         self._now = now
         self._slots = slots
         self._traps = traps
-        self.run = ir.Function(module, ir.FunctionType(I64, [PTR, I32, PTR]), "spmd.run_ranges")
+        self.run = ir.Function(module, ir.FunctionType(VOID, [PTR, I32, PTR]), "spmd.run_ranges")
         self.run.linkage = "internal"
         self._define_run(ir.IRBuilder(self.run.append_basic_block("entry")))
 
@@ -74,7 +74,8 @@ class RangesBuilder:
         builder.store(builder.load(frame, typ=FRAME.type), own)
         FRAME.store(builder, I32(0), own, "fault_taken")
         builder.store(I64(0), ran)
-        builder.store(builder.call(self._now, []), polled)
+        began = builder.call(self._now, [])
+        builder.store(began, polled)
         chunk, ranges, count = (FRAME.load(builder, frame, name) for name in ("chunk", "ranges", "range_count"))
         entry = builder.block
         each, head, take, go, other, done = (
@@ -111,17 +112,21 @@ class RangesBuilder:
             _hand_over_fault(builder, own, frame)
             builder.branch(done)
         with builder.if_then(builder.icmp_unsigned("==", number, LAUNCHING_THREAD)):
-            self._poll(builder, frame, slot, polled)
+            self.poll(builder, frame, slot, polled)
         builder.branch(head)
 
         builder.position_at_end(other)
+        is_own = builder.icmp_unsigned("==", turn, I64(0))
+        with builder.if_then(builder.and_(is_own, builder.icmp_unsigned("==", number, LAUNCHING_THREAD))):
+            FRAME.store(builder, builder.sub(builder.call(self._now, []), began), frame, "spent")
+            FRAME.store(builder, builder.load(ran, typ=I64), frame, "spent_on")
         following = builder.add(turn, I64(1))
-        turn.add_incoming(following, other)
+        turn.add_incoming(following, builder.block)
         builder.cbranch(builder.icmp_unsigned("<", following, count), each, done)
         builder.position_at_end(done)
-        builder.ret(builder.load(ran, typ=I64))
+        builder.ret_void()
 
-    def _poll(self, builder: ir.IRBuilder, frame: ir.Value, slot: ir.Value, polled: ir.Value) -> None:
+    def poll(self, builder: ir.IRBuilder, frame: ir.Value, slot: ir.Value, polled: ir.Value) -> None:
         """Run handlers of signals, if `POLL_NANOSECONDS` have passed since the time in *polled*."""
         time = builder.call(self._now, [])
         passed = builder.sub(time, builder.load(polled, typ=I64))

@@ -1,4 +1,4 @@
-"""Launches of kernels with grid barriers: the grid is run repeatedly, until all blocks have returned."""
+"""Launches of kernels with grid barriers: memory for what blocks keep, and blocks that wait at several barriers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ from hip_runtime.drivers.cpu.object_code.program import Program
 from hip_runtime.errors import BarrierDivergenceError, OutOfDeviceMemoryError
 
 _WORD = struct.Struct("<q")
-_ALL_FINISHED = np.int32(FINISHED).tobytes()
-"""The first block's word in a grid of which all blocks may have finished."""
 
 
-def run_phases(
+def run_with_contexts(
     dispatch: Callable[..., int | None], kernel: str, program: Program, arguments: bytes, grid: Dim3, memory: int
 ) -> int | None:
-    """Run all blocks from one grid barrier to the next. Returns what *dispatch* returns: a fault, or nothing.
+    """Run a grid, by *dispatch*, with a context for each block. Returns what *dispatch* returns: a fault, or nothing.
 
     *memory* is the device's total memory, for the error if it is too small. Raises `BarrierDivergenceError` if blocks
     wait at different grid barriers.
@@ -37,24 +35,15 @@ def run_phases(
         ) from None
     start = -contexts.ctypes.data % ALIGNMENT
     arguments += _WORD.pack(contexts.ctypes.data + start)
+    fault = dispatch(program.entry, arguments, *grid)
+    if fault:
+        return fault
     waiting = contexts[start : start + 4 * blocks].view(np.int32)
-    alike = {_ALL_FINISHED: _ALL_FINISHED * blocks}
-    while True:
-        fault = dispatch(program.entry, arguments, *grid)
-        if fault:
-            return fault
-        words = waiting.tobytes()  # comparing bytes is far quicker than comparing numbers, or sorting them
-        first = words[:4]
-        if words == (alike.get(first) or alike.setdefault(first, first * blocks)):
-            if first == _ALL_FINISHED:
-                return None
-            continue
-        places = np.unique(waiting[waiting != FINISHED])
-        if places.size == 0:
-            return None
-        if places.size > 1:
-            here, there = (int(place) - 1 for place in places[:2])
-            number = int(np.flatnonzero(waiting == places[1])[0])
-            raise BarrierDivergenceError(
-                kernel, 0, block_index(number, grid), (0, 0, 0), (program.locations[here], program.locations[there])
-            )
+    places = np.unique(waiting[waiting != FINISHED])
+    if places.size == 0:
+        return None
+    here, there = (int(place) - 1 for place in places[:2])
+    number = int(np.flatnonzero(waiting == places[1])[0])
+    raise BarrierDivergenceError(
+        kernel, 0, block_index(number, grid), (0, 0, 0), (program.locations[here], program.locations[there])
+    )

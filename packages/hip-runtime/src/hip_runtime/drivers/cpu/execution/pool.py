@@ -1,28 +1,29 @@
 """The pool: native threads that help the launching thread with its blocks, as LLVM IR.
 
-The launching thread puts its frame in a list with a number of *tickets* and wakes two helpers. Each helper takes a
-ticket from the first frame of the list, wakes two more while there are tickets left, runs blocks until none are left,
-and waits for the next. The launching thread runs blocks too; when there are none left it withdraws its remaining
-tickets, so that it only waits for helpers that have actually begun. Any number of threads can launch at once; a frame
-is never touched once its tickets are gone and no helper is active.
+The launching thread posts its frame on a board (`job_board`) with a number of *tickets*, and wakes two helpers if too
+few are awake. Each helper takes a ticket, wakes two more if it was woken and there are tickets left, runs blocks until
+none are left, and waits for the next. The launching thread runs blocks too; when there are none left it withdraws its
+remaining tickets, so that it only waits for helpers that have actually begun. Any number of threads can launch at once;
+a frame is never touched once its tickets are gone and no helper is active.
 
-An idle helper spins for a few microseconds and then sleeps on a semaphore. Where helpers spin, a launch makes no system
-call, and none of its threads finds the lock taken by another: the helpers are told of the frame once the lock is free
-again, and count themselves out without it.
+An idle helper spins for a few microseconds and then sleeps on a semaphore: it counts itself among those that sleep, and
+looks at the board once more. A launching thread posts first and counts those that sleep then, so one of them sees the
+other. Where helpers spin, a launch makes no system call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import FRAME, MUTEX, SEMAPHORE
+from hip_runtime.drivers.cpu.abi.launch_frame import FRAME, SEMAPHORE
+from hip_runtime.drivers.cpu.execution.job_board import BoardBuilder
 from hip_runtime.drivers.cpu.execution.previous_handlers import POKE
 from hip_runtime.drivers.cpu.execution.thread_slots import GOES_ON, SLOT, ThreadSlotsBuilder
 from hip_runtime.drivers.cpu.execution.trap_handlers import GRACE, TrapHandlersBuilder
-from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, VOID, Struct, allocate, function_address
+from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, PTR, VOID, Struct, allocate, function_address
 
 SPINS = 200
 """Pauses of the processor, 40 to 140 cycles each, before a waiting thread sleeps."""
@@ -32,21 +33,19 @@ PATIENCE = 50_000_000
 
 _SECOND = 1_000_000_000
 _CLOCK_REALTIME = 0
+_WOKEN = 2
+"""Helpers that a thread wakes at a time: each takes a system call."""
+
 _WAITING = 1 << 30
 """In ``active`` of a frame: the launching thread sleeps until the last helper wakes it."""
 
 _POOL = Struct(
-    lock=MUTEX,
     wake=SEMAPHORE,
-    first_job=PTR,
-    last_job=PTR,
-    queued=I32,  # tickets in the list
-    sleeping=I32,  # helpers that sleep and that nobody has yet woken
-    helpers=I32,
-    spinning=I32,  # idle helpers that look at the list once more before they sleep
-    joined=I32,  # changes when a frame was put into the list
+    sleeping=I32,  # helpers that sleep, or are about to, and that nobody has yet woken
+    helpers=I32,  # that a launch may have
+    started=I32,
 )
-"""All but the last two are only accessed under the lock, but for ``helpers``, which stays as it is."""
+"""The last two stay as they are."""
 
 _PAUSES = {"x86_64": ("llvm.x86.sse2.pause", []), "aarch64": ("llvm.aarch64.hint", [I32(1)])}
 
@@ -74,8 +73,6 @@ class PoolBuilder:
         self._libc = {
             name: ir.Function(module, ir.FunctionType(result, arguments), name)
             for name, result, arguments in (
-                ("pthread_mutex_lock", I32, [PTR]),
-                ("pthread_mutex_unlock", I32, [PTR]),
                 ("pthread_create", I32, [PTR, PTR, PTR, PTR]),
                 ("pthread_detach", I32, [I64]),
                 ("sem_init", I32, [PTR, I32, I32]),
@@ -85,6 +82,8 @@ class PoolBuilder:
             )
         }
         self._libc["clock_gettime"] = module.globals["clock_gettime"]
+        self._board = BoardBuilder(module)
+        self._claim_sleepers = self._define_claim_sleepers()
         self.join = self._define_join()
         self.leave = self._define_leave()
         self._define_start()
@@ -100,22 +99,14 @@ class PoolBuilder:
         """``void join(frame, tickets)``: ask for the help of as many threads."""
         function, builder = self._function("spmd.pool.join", VOID, [PTR, I32])
         frame, tickets = function.args
-        FRAME.store(builder, tickets, frame, "tickets")
+        FRAME.store(builder, tickets, frame, "wanted")
         FRAME.store(builder, I32(0), frame, "active")
-        FRAME.store(builder, PTR(None), frame, "next_job")
-        with self._locked(builder):
-            first = _POOL.load(builder, self._state, "first_job")
-            with builder.if_else(builder.icmp_unsigned("==", first, PTR(None))) as (empty, other):
-                with empty:
-                    _POOL.store(builder, frame, self._state, "first_job")
-                with other:
-                    last = _POOL.load(builder, self._state, "last_job")
-                    FRAME.store(builder, frame, last, "next_job")
-            _POOL.store(builder, frame, self._state, "last_job")
-            self._add(builder, "queued", tickets)
-            sleepers = self._claim_sleepers(builder)
-        builder.atomic_rmw("add", _POOL.field(builder, self._state, "joined"), I32(1), "release")
-        self._wake(builder, sleepers)
+        place = builder.call(self._board.post, [frame, tickets])
+        FRAME.store(builder, place, frame, "place")
+        with builder.if_then(builder.icmp_unsigned("!=", place, PTR(None))):
+            sleeping = builder.load_atomic(_POOL.field(builder, self._state, "sleeping"), "seq_cst", 4, typ=I32)
+            awake = builder.sub(_POOL.load(builder, self._state, "started"), sleeping)
+            self._wake(builder, builder.sub(tickets, awake))
         builder.ret_void()
         return function
 
@@ -125,18 +116,23 @@ class PoolBuilder:
         abandon = self._define_abandon()
         function, builder = self._function("spmd.pool.leave", VOID, [PTR, PTR])
         frame, slot = function.args
-        tickets = builder.load_atomic(FRAME.field(builder, frame, "tickets"), "acquire", 4, typ=I32)
-        left = builder.icmp_unsigned("!=", tickets, I32(0))
-        with builder.if_then(left), self._locked(builder):
-            tickets = FRAME.load(builder, frame, "tickets")
-            with builder.if_then(builder.icmp_unsigned("!=", tickets, I32(0))):
-                self._unlink(builder, frame)
-                self._add(builder, "queued", builder.neg(tickets))
-        done = self._spin(builder, FRAME.field(builder, frame, "active"), I32(0), "==")
+        place = FRAME.load(builder, frame, "place")
+        with builder.if_then(builder.icmp_unsigned("==", place, PTR(None)), likely=False):
+            builder.ret_void()
+        wanted = FRAME.load(builder, frame, "wanted")
+        joined = builder.sub(wanted, builder.call(self._board.withdraw, [place]))
+        builder.atomic_rmw("add", FRAME.field(builder, frame, "active"), joined, "acq_rel")
+        done = self._spin(builder, lambda: self._are_gone(builder, frame))
         with builder.if_then(builder.not_(done)):
             self._sleep_until_left(builder, frame, slot, abandon)
+        self._board.free(builder, place)
         builder.ret_void()
         return function
+
+    def _are_gone(self, builder: ir.IRBuilder, frame: ir.Value) -> ir.Value:
+        """Whether no helper is active; what they did is done."""
+        active = builder.load_atomic(FRAME.field(builder, frame, "active"), "acquire", 4, typ=I32)
+        return builder.icmp_unsigned("==", active, I32(0))
 
     def _sleep_until_left(self, builder: ir.IRBuilder, frame: ir.Value, slot: ir.Value, abandon: ir.Function) -> None:
         builder.call(self._libc["sem_init"], [FRAME.field(builder, frame, "done"), I32(0), I32(0)])
@@ -192,32 +188,6 @@ class PoolBuilder:
         builder.ret_void()
         return function
 
-    def _unlink(self, builder: ir.IRBuilder, frame: ir.Value) -> None:
-        """Take *frame*, which is in the list, out of it. The lock is held."""
-        previous = allocate(builder, PTR)
-        builder.store(PTR(None), previous)
-        place = allocate(builder, PTR)
-        builder.store(_POOL.load(builder, self._state, "first_job"), place)
-        head, step, found = (builder.append_basic_block(f"unlink.{name}") for name in ("head", "step", "found"))
-        builder.branch(head)
-        builder.position_at_end(head)
-        job = builder.load(place, typ=PTR)
-        builder.cbranch(builder.icmp_unsigned("==", job, frame), found, step)
-        builder.position_at_end(step)
-        builder.store(job, previous)
-        builder.store(FRAME.load(builder, job, "next_job"), place)
-        builder.branch(head)
-        builder.position_at_end(found)
-        before = builder.load(previous, typ=PTR)
-        following = FRAME.load(builder, frame, "next_job")
-        with builder.if_else(builder.icmp_unsigned("==", before, PTR(None))) as (is_first, is_later):
-            with is_first:
-                _POOL.store(builder, following, self._state, "first_job")
-            with is_later:
-                FRAME.store(builder, following, before, "next_job")
-        with builder.if_then(builder.icmp_unsigned("==", following, PTR(None))):
-            _POOL.store(builder, before, self._state, "last_job")
-
     # the helpers
 
     def _define_start(self) -> None:
@@ -237,6 +207,7 @@ class PoolBuilder:
                 builder.call(self._libc["pthread_detach"], [builder.load(identity, typ=I64)])
                 builder.store(builder.add(builder.load(started, typ=I32), I32(1)), started)
         total = builder.load(started, typ=I32)
+        _POOL.store(builder, total, self._state, "started")
         fewer = builder.icmp_signed("<", share, total)
         _POOL.store(builder, builder.select(fewer, share, total), self._state, "helpers")
         builder.ret(total)
@@ -245,6 +216,7 @@ class PoolBuilder:
         """``void spmd.reset()``: forget all threads and frames, in a forked child that has neither."""
         _, builder = self._function("spmd.reset", VOID, [])
         builder.store(ir.Constant(_POOL.type, None), self._state)
+        self._board.clear(builder)
         builder.ret_void()
 
     def _define_helper(self) -> ir.Function:
@@ -252,60 +224,46 @@ class PoolBuilder:
         function, builder = self._function("spmd.helper", PTR, [PTR])
         number = builder.ptrtoint(function.args[0], I32)
         slot = self._slots.own_or_new(builder, allocate(builder, SLOT.type, "substitute"))
+        left, place = (allocate(builder, I32, name) for name in ("left", "place"))
+        builder.store(I32(0), place)
         entry = builder.block
-        again, work, idle, sleep, spin = (
-            builder.append_basic_block(name) for name in ("again", "work", "idle", "sleep", "spin")
+        look, work, idle, tired, sleep = (
+            builder.append_basic_block(name) for name in ("look", "work", "idle", "tired", "sleep")
         )
-        lock = _POOL.field(builder, self._state, "lock")
-        builder.branch(again)
-        builder.position_at_end(again)
-        tired = builder.phi(ir.IntType(1), name="tired")
-        tired.add_incoming(tired.type(0), entry)
-        builder.call(self._libc["pthread_mutex_lock"], [lock])
-        job = _POOL.load(builder, self._state, "first_job")
+        builder.branch(look)
+        builder.position_at_end(look)
+        woken = builder.phi(I1, name="woken")
+        woken.add_incoming(I1(0), entry)
+        job = builder.call(self._board.take, [left, place])
         builder.cbranch(builder.icmp_unsigned("!=", job, PTR(None)), work, idle)
 
         builder.position_at_end(work)
-        self._take_ticket(builder, job)
-        sleepers = self._claim_sleepers(builder)
-        builder.call(self._libc["pthread_mutex_unlock"], [lock])
-        self._wake(builder, sleepers)
+        with builder.if_then(woken, likely=False):
+            self._wake(builder, builder.load(left, typ=I32))
         builder.call(self._run_ranges, [job, number, slot])
         active = builder.atomic_rmw("sub", FRAME.field(builder, job, "active"), I32(1), "acq_rel")
         with builder.if_then(builder.icmp_unsigned("==", active, I32(_WAITING + 1))):
             builder.call(self._libc["sem_post"], [FRAME.field(builder, job, "done")])
-        tired.add_incoming(tired.type(0), builder.block)
-        builder.branch(again)
+        woken.add_incoming(I1(0), builder.block)
+        builder.branch(look)
 
         builder.position_at_end(idle)
-        joined = _POOL.load_atomic(builder, self._state, "joined")
-        builder.cbranch(tired, sleep, spin)
+        told = self._spin(builder, lambda: builder.call(self._board.has_tickets, []))
+        woken.add_incoming(I1(0), builder.block)
+        builder.cbranch(told, look, tired)
+        builder.position_at_end(tired)
+        builder.atomic_rmw("add", _POOL.field(builder, self._state, "sleeping"), I32(1), "seq_cst")
+        with builder.if_then(builder.call(self._board.has_tickets, []), likely=False):
+            # Unless somebody wakes this helper, or another one that sleeps.
+            woken.add_incoming(I1(0), builder.block)
+            claimed = builder.call(self._claim_sleepers, [I32(1)])
+            builder.cbranch(builder.icmp_unsigned("!=", claimed, I32(0)), look, sleep)
+        builder.branch(sleep)
         builder.position_at_end(sleep)
-        self._add(builder, "sleeping", I32(1))
-        builder.call(self._libc["pthread_mutex_unlock"], [lock])
         self._wait_for(builder, _POOL.field(builder, self._state, "wake"))
-        tired.add_incoming(tired.type(0), builder.block)
-        builder.branch(again)
-
-        builder.position_at_end(spin)
-        spinning = _POOL.field(builder, self._state, "spinning")
-        builder.atomic_rmw("add", spinning, I32(1), "monotonic")
-        builder.call(self._libc["pthread_mutex_unlock"], [lock])
-        told = self._spin(builder, _POOL.field(builder, self._state, "joined"), joined, "!=")
-        # Before the list is looked at: whoever still counts on this helper has put a frame there.
-        builder.atomic_rmw("sub", spinning, I32(1), "monotonic")
-        tired.add_incoming(builder.not_(told), builder.block)
-        builder.branch(again)
+        woken.add_incoming(I1(1), builder.block)
+        builder.branch(look)
         return function
-
-    def _take_ticket(self, builder: ir.IRBuilder, job: ir.Value) -> None:
-        """The helper is counted before the ticket is gone: without the lock the launching thread sees either."""
-        builder.atomic_rmw("add", FRAME.field(builder, job, "active"), I32(1), "monotonic")
-        following = FRAME.load(builder, job, "next_job")
-        tickets = builder.atomic_rmw("sub", FRAME.field(builder, job, "tickets"), I32(1), "release")
-        self._add(builder, "queued", I32(-1))
-        with builder.if_then(builder.icmp_unsigned("==", tickets, I32(1))):
-            _POOL.store(builder, following, self._state, "first_job")
 
     # pieces
 
@@ -313,33 +271,35 @@ class PoolBuilder:
         function = ir.Function(self.module, ir.FunctionType(result, arguments), name)
         return function, ir.IRBuilder(function.append_basic_block("entry"))
 
-    @contextmanager
-    def _locked(self, builder: ir.IRBuilder) -> Iterator[None]:
-        lock = _POOL.field(builder, self._state, "lock")
-        builder.call(self._libc["pthread_mutex_lock"], [lock])
-        yield
-        builder.call(self._libc["pthread_mutex_unlock"], [lock])
-
-    def _claim_sleepers(self, builder: ir.IRBuilder) -> ir.Value:
-        """How many sleeping helpers the caller has to wake, two at most: for the tickets in the list that no spinning
-        helper will take. Each of those woken wakes two more while there are tickets left. The lock is held."""
-        spinning = _POOL.load_atomic(builder, self._state, "spinning")
-        count = builder.sub(_POOL.load(builder, self._state, "queued"), spinning)
-        for limit in (_POOL.load(builder, self._state, "sleeping"), I32(2)):
+    def _define_claim_sleepers(self) -> ir.Function:
+        """``i32 claim_sleepers(wanted)``: have so many of those that sleep count as awake, two at most; gives how many
+        these are, which the caller has to wake."""
+        function, builder = self._function("spmd.pool.claim_sleepers", I32, [I32])
+        function.linkage = "internal"
+        place = _POOL.field(builder, self._state, "sleeping")
+        again, claim, done = (builder.append_basic_block(name) for name in ("again", "claim", "done"))
+        builder.branch(again)
+        builder.position_at_end(again)
+        sleeping = builder.load_atomic(place, "monotonic", 4, typ=I32)
+        count: ir.Value = function.args[0]
+        for limit in (sleeping, I32(_WOKEN)):
             count = builder.select(builder.icmp_signed("<", count, limit), count, limit)
-        count = builder.select(builder.icmp_signed(">", count, I32(0)), count, I32(0))
-        self._add(builder, "sleeping", builder.neg(count))
-        return count
+        builder.cbranch(builder.icmp_signed(">", count, I32(0)), claim, done)
+        builder.position_at_end(claim)
+        pair = builder.cmpxchg(place, sleeping, builder.sub(sleeping, count), "acq_rel", "monotonic")
+        with builder.if_then(builder.extract_value(pair, 1)):
+            builder.ret(count)
+        builder.branch(again)
+        builder.position_at_end(done)
+        builder.ret(I32(0))
+        return function
 
-    def _wake(self, builder: ir.IRBuilder, sleepers: ir.Value) -> None:
-        """Wake as many as `_claim_sleepers` said."""
-        for number in range(2):
-            with builder.if_then(builder.icmp_signed(">", sleepers, I32(number))):
+    def _wake(self, builder: ir.IRBuilder, wanted: ir.Value) -> None:
+        """Wake so many helpers that sleep, two at most. Each of those wakes two more while there are tickets left."""
+        count = builder.call(self._claim_sleepers, [wanted])
+        for number in range(_WOKEN):
+            with builder.if_then(builder.icmp_signed(">", count, I32(number)), likely=False):
                 builder.call(self._libc["sem_post"], [_POOL.field(builder, self._state, "wake")])
-
-    def _add(self, builder: ir.IRBuilder, name: str, change: ir.Value) -> None:
-        """Add to a number of the pool. The lock is held."""
-        _POOL.store(builder, builder.add(_POOL.load(builder, self._state, name), change), self._state, name)
 
     def _wait_for(self, builder: ir.IRBuilder, semaphore: ir.Value) -> None:
         """Sleep on *semaphore*; again if a signal handler ended the sleep."""
@@ -350,16 +310,15 @@ class PoolBuilder:
         builder.cbranch(builder.icmp_unsigned("==", status, I32(0)), after, again)
         builder.position_at_end(after)
 
-    def _spin(self, builder: ir.IRBuilder, place: ir.Value, value: ir.Value, condition: str) -> ir.Value:
-        """Until the word at *place* compares to *value* as wanted, but not for long; returns whether it does."""
+    def _spin(self, builder: ir.IRBuilder, is_reached: Callable[[], ir.Value]) -> ir.Value:
+        """Until what *is_reached* writes is true, but not for long; returns whether it is."""
         before = builder.block
         head, rest, after = (builder.append_basic_block(f"spin.{name}") for name in ("head", "rest", "after"))
         builder.branch(head)
         builder.position_at_end(head)
         turn = builder.phi(I32)
         turn.add_incoming(I32(0), before)
-        word = builder.load_atomic(place, "acquire", 4, typ=I32)
-        reached = builder.icmp_unsigned(condition, word, value)
+        reached = is_reached()
         builder.cbranch(builder.or_(reached, builder.icmp_unsigned("==", turn, I32(SPINS))), after, rest)
         builder.position_at_end(rest)
         if self._pause is not None:

@@ -116,6 +116,7 @@ class ProgramWords(ctypes.Structure):
         ("serial", ctypes.c_int32),
         ("length", ctypes.c_int32),
         ("parts", ctypes.c_int32),
+        ("words", ctypes.c_int32),
     )
 
 

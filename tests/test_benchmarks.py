@@ -379,7 +379,7 @@ def test_each_form_that_can_run_a_kernel_is_compared_with_the_chosen_one(monkeyp
     monkeypatch.setenv("NUMBA_HIP_DEVICE", "cpu")
     some = (forms.CHOSEN, "loop", "regions", "8 lanes")
     monkeypatch.setattr(forms, "REQUESTS", {name: forms.REQUESTS[name] for name in some})
-    taken = forms.measure("tree-reduction", rounds=2, quick=True)
+    taken = forms.measure("tree-reduction", rounds=2, quick=True, processes=2)
     assert list(taken) == [forms.CHOSEN, "regions", "8 lanes"], "its threads wait for each other: it cannot be a loop"
     assert taken[forms.CHOSEN] == 1
     assert min(taken.values()) > 0
@@ -389,16 +389,25 @@ def test_a_choice_far_from_the_best_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     taken = {"saxpy": {forms.CHOSEN: 1.0, "loop": 0.95}, "stencil": {forms.CHOSEN: 1.0, "loop": 0.5, "vectors": 2.0}}
-    monkeypatch.setattr(forms, "measure", lambda name, rounds, quick: taken[name])
+    monkeypatch.setattr(forms, "measure", lambda name, rounds, quick, processes: taken[name])
     assert forms.main(["saxpy", "stencil"]) == 1
     assert forms.main(["saxpy"]) == 0
-    first, second, verdict, *_ = capsys.readouterr().out.splitlines()
+    first, second, count, verdict, *_ = capsys.readouterr().out.splitlines()
     assert "1.05 times" in first
     assert "best: loop" in second
     assert "2.00 times" in second
+    assert count == "1 of 2 chosen forms take at most 1.1 of the best, the mean 1.45"
     assert verdict.endswith("the best: stencil")
     with pytest.raises(SystemExit):
         forms.main(["no-such-benchmark"])
+    with pytest.raises(SystemExit):
+        forms.main(["saxpy", "--processes", "0"])
+
+
+def test_the_least_of_several_processes_tells_of_a_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    once = iter([{forms.CHOSEN: 3.0, "loop": 1.5}, {forms.CHOSEN: 2.0, "loop": 4.0}])
+    monkeypatch.setattr(forms, "_measure_once", lambda name, rounds, quick: next(once))
+    assert forms.measure("saxpy", 1, quick=False, processes=2) == {forms.CHOSEN: 1.0, "loop": 0.75}
 
 
 def test_another_revision_is_one_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

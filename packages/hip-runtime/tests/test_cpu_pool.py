@@ -385,7 +385,7 @@ def test_launches_leave_the_board_in_any_order() -> None:
           ret void
         }"""
         code = spmd_kernels.code(text, "k", [("arrived", "ptr"), ("gate", "ptr")])
-        cells = np.zeros((7, 2), np.int32)
+        cells = np.zeros((8, 2), np.int32)
         launched = []
         def wait(number, count):
             until = time.monotonic() + 40
@@ -416,15 +416,35 @@ def test_launches_leave_the_board_in_any_order() -> None:
         launch(6, 1)  # where the first one was, so the fourth comes before it
         release(5)
         wait(4, 2)
+        launch(7, 1)  # where the fifth was: behind the sixth
         assert cells[6, 0] == 1
         release(4)
         wait(6, 2)
-        release(6); release(0)
+        assert cells[7, 0] == 1
+        release(6)
+        wait(7, 2)
+        release(7); release(0)
         print(sums(), cells[:, 0].tolist())
         ''',
         threads=2,
     )
-    assert out == "True [2, 2, 2, 2, 2, 2, 2]\n"
+    assert out == "True [2, 2, 2, 2, 2, 2, 2, 2]\n"
+
+
+def test_helpers_want_more_tickets_than_there_are() -> None:
+    out = run_script(
+        f"""
+        code = spmd_kernels.code({COUNT_TURNS!r}, "k", [("out", "ptr"), ("turns", "i64")])
+        function = device.load(code).function("k")
+        out = rt.to_device(np.zeros(96, np.int64))
+        arguments = spmd_kernels.pack(function.kernel, out.address, 400)
+        for _ in range(5000):
+            function.launch(3, 32, arguments)
+        print(set(out.copy_to_host().tolist()))
+        """,
+        threads=8,
+    )
+    assert out == "{2000000}\n"
 
 
 def test_more_threads_launch_than_the_board_has_places_for() -> None:

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.work_item import CollectsTotals
 from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
+from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
+from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
+from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
@@ -19,6 +23,8 @@ from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
 from hip_runtime.drivers.cpu.regions.context_values import Transfer
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, SyncPoint, block_uses, region_successors
 from hip_runtime.drivers.cpu.regions.storage import Slot
+
+_COMPUTED = (BINARY | CASTS | {"icmp", "select", "freeze"}) - DIVISIONS
 
 
 @dataclass
@@ -81,6 +87,20 @@ class ScalarRegion:
         if start is not None and start in ctx.results and ctx.results[start].count == 1:
             self.hoisted[start.call] = ctx.results[start].load(self._builder)
 
+    def can_compute(self, value: Value) -> bool:
+        """Whether `compute_uniform` can compute *value*."""
+        if not isinstance(value, Instruction) or value in self.hoisted:
+            return True
+        if value.opcode == "call" and not (spmd.is_uniform(value.callee) or is_arithmetic(value.callee)):
+            return False
+        if value.opcode != "call" and value.opcode not in _COMPUTED:
+            return False
+        return all(map(self.can_compute, value.operands[: -1 if value.opcode == "call" else None]))
+
+    def compute_uniform(self, value: Value) -> ir.Value:
+        """*value*, the same for all threads, before the loop over them: as the region starts, or in its first block."""
+        return self._rematerialize(value) if isinstance(value, Instruction) else self._operand(value)
+
     def copy(self) -> ScalarRegion:
         """A writer for another version of the region, with the same hoisted values."""
         other = ScalarRegion(self._ctx, self._region, self._builder)
@@ -134,8 +154,10 @@ class ScalarRegion:
         if known is None:
             if value.opcode == "alloca":
                 return self._operand(value)
+            if value in self.hoisted:
+                return self.hoisted[value]
             if self._ctx.transfers.get(value) is Transfer.CONTEXT_SCALAR:
-                return self.hoisted[value] if value in self.hoisted else self._ctx.kept[value].load(self._builder)
+                return self._ctx.kept[value].load(self._builder)
             operands = [
                 self._rematerialize(operand) if isinstance(operand, Instruction) else self._operand(operand)
                 for operand in value.operands

@@ -67,10 +67,12 @@ def count_active(
 ) -> int:  # fmt: skip
     """How many of the *extent* threads along *axis*, from the first one on, do anything in *region*: the others take a
     branch at its start behind which nothing happens until all of them wait."""
-    if not _ends_alike(region) or _keeps_values(region, graph, transfers):
+    if region.diverges or region.is_spin_scheduled or _keeps_values(region, graph, transfers):
         return extent
-    if not _has_effects(region.blocks) and not any(order_blocks(region.entry, region_successors).loops.values()):
+    if not region.masked and _is_pure(region):
         return 1
+    if not _ends_alike(region):
+        return extent
     limits = [
         limit for condition, expected in _find_conditions(region) for limit in _find_limits(condition, expected, axis)
     ]  # fmt: skip
@@ -157,13 +159,20 @@ def choose_directions(region: Region, condition: Value, holds: bool) -> dict[Blo
     }
 
 
+def _is_pure(region: Region) -> bool:
+    """Whether all that threads do in *region* is to find where it ends."""
+    loops = order_blocks(region.entry, region_successors).loops
+    return not any(loops.values()) and not _has_effects(region.blocks)
+
+
 def _keeps_values(region: Region, graph: RegionGraph, transfers: Mapping[Instruction, Transfer]) -> bool:
-    """Whether each thread saves values of its own at the end of *region*."""
+    """Whether threads save values at the end of *region*, but for those that the first one may save for all."""
     inside = frozenset(region.blocks)
+    kinds = (Transfer.CONTEXT_ARRAY, Transfer.CONTEXT_SCALAR) if region.masked else (Transfer.CONTEXT_ARRAY,)
     if any(point.call.arguments[1:] for point in region.exits):
         return True
     return any(
-        graph.homes[value] in inside and transfers[value] is Transfer.CONTEXT_ARRAY
+        graph.homes[value] in inside and transfers[value] in kinds
         for behind in graph.regions
         if behind.start in region.exits
         for value in behind.live

@@ -15,7 +15,7 @@ Regions that have lost a barrier are `ordered`: the iterations of a loop over th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hip_devicelib import spmd
@@ -39,15 +39,14 @@ def drop_needless_barriers(graph: RegionGraph, axis: str, threads: int, size_of:
     modified."""
     if graph.wave_scheduled or graph.yields:
         return graph
-    while (found := next(_find_needless(graph, axis, threads, size_of), None)) is not None:
-        graph = drop_points(graph, [found])
-        record("drop_needless_barriers", graph.function)
+    places = _Places(graph, axis, size_of)
+    for call in [point.call for point in graph.points if point.operation == spmd.BARRIER]:
+        point = next(point for point in graph.points if point.call is call)
+        if _Barrier(graph, point, threads, places).is_needless():
+            graph = drop_points(graph, [point])
+            places = _Places(graph, axis, size_of)
+            record("drop_needless_barriers", graph.function)
     return graph
-
-
-def _find_needless(graph: RegionGraph, axis: str, threads: int, size_of: SizeOf) -> Iterator[SyncPoint]:
-    barriers = [point for point in graph.points if point.operation == spmd.BARRIER]
-    return (point for point in barriers if _Barrier(graph, point, axis, threads, size_of).is_needless())
 
 
 @dataclass(frozen=True)
@@ -62,66 +61,22 @@ class _Place:
     """How many are accessed."""
 
 
-class _Barrier:
-    """A barrier, the regions that end at it, and the one that it begins."""
+class _Places:
+    """The addresses of accesses of *graph*, by the index of the thread along *axis*."""
 
-    def __init__(self, graph: RegionGraph, point: SyncPoint, axis: str, threads: int, size_of: SizeOf) -> None:
+    def __init__(self, graph: RegionGraph, axis: str, size_of: SizeOf) -> None:
         self._graph = graph
-        self._point = point
         self._index = spmd.thread_idx(axis)
-        self._threads = threads
         self._size_of = size_of
-        self._ending = [region for region in graph.regions if point in region.exits]
-        self._next = next(region for region in graph.regions if region.start is point)
+        self._found: dict[Instruction, _Place | None] = {}
 
-    def is_needless(self) -> bool:
-        """Whether no thread has to wait here, given the order in which gangs run."""
-        if any(region.diverges for region in self._ending) or self._point in self._next.exits:
-            return False
-        before, after = self._find_before(), self._next.blocks
-        if _has_loop(self._next.entry, after) or any(_has_loop(region.entry, before) for region in self._ending):
-            return False  # a value may be another one in each iteration
-        earlier, later = _find_accesses(before), _find_accesses(after)
-        if earlier is None or later is None:
-            return False
-        return all(self._are_in_order(first, second) for first in earlier for second in later)
-
-    def _find_before(self) -> list[Block]:
-        """The blocks that a thread may run, since its last sync point, before it gets here."""
-        found = {self._point.waiting}
-        blocks = dict.fromkeys(block for region in self._ending for block in region.blocks)
-        changed = True
-        while changed:
-            more = {block for block in blocks if block not in found and not found.isdisjoint(region_successors(block))}
-            changed = bool(more)
-            found |= more
-        return [block for block in blocks if block in found]
-
-    def _are_in_order(self, first: Instruction, second: Instruction) -> bool:
-        """Whether *first*, which is before the barrier, may come after *second* of any thread before."""
-        if first.opcode == second.opcode == "load":
-            return True
-        one, other = first.operands[-1], second.operands[-1]
-        if is_private(one) or is_private(other) or not may_overlap(one, other):
-            return True
-        earlier, later = self._locate(first), self._locate(second)
-        if earlier is None or later is None or (earlier.terms, earlier.stride) != (later.terms, later.stride):
-            return False
-        if any(self._changes(value) for value, _ in earlier.terms):
-            return False
-        ahead = earlier.offset - later.offset
-        if abs(ahead) + abs(earlier.stride) * self._threads >= _FARTHEST:
-            return False
-        if first.opcode == "store" and second.opcode == "load" and (ahead or earlier.nbytes != later.nbytes):
-            return False
-        return ahead + earlier.stride >= later.nbytes
-
-    def _changes(self, value: Value) -> bool:
-        """Whether *value* may be another one behind the barrier than before."""
-        return isinstance(value, Instruction) and self._graph.homes[value] in self._next.blocks
+    def find(self, access: Instruction) -> _Place | None:
+        """The address of *access*, if it grows by a number of bytes from thread to thread."""
+        if access not in self._found:
+            self._found[access] = self._locate(access)
+        return self._found[access]
 
     def _locate(self, access: Instruction) -> _Place | None:
-        """The address of *access*, if it differs between threads by a number of bytes for each."""
         address = take_apart(access.operands[-1], self._size_of)
         accessed = access.type if access.opcode == "load" else access.operands[0].type
         stride = 0
@@ -140,6 +95,61 @@ class _Barrier:
         while isinstance(value, Instruction) and value.opcode in ("zext", "sext"):
             value = value.operands[0]
         return isinstance(value, Instruction) and value.callee == self._index
+
+
+class _Barrier:
+    """A barrier, the regions that end at it, and the one that it begins."""
+
+    def __init__(self, graph: RegionGraph, point: SyncPoint, threads: int, places: _Places) -> None:
+        self._graph = graph
+        self._point = point
+        self._threads = threads
+        self._places = places
+        self._ending = [region for region in graph.regions if point in region.exits]
+        self._next = next(region for region in graph.regions if region.start is point)
+
+    def is_needless(self) -> bool:
+        """Whether no thread has to wait here, given the order in which gangs run."""
+        if any(region.diverges for region in self._ending) or self._point in self._next.exits:
+            return False
+        before, after = self._find_before(), self._next.blocks
+        if _has_loop(self._next.entry, after) or any(_has_loop(region.entry, before) for region in self._ending):
+            return False  # a value may be another one in each iteration
+        earlier, later = _find_accesses(before), _find_accesses(after)
+        if earlier is None or later is None:
+            return False
+        return all(self._are_in_order(first, second) for first in earlier for second in later)
+
+    def _find_before(self) -> list[Block]:
+        """The blocks that a thread may run, since its last sync point, before it gets here."""
+        blocks = dict.fromkeys(block for region in self._ending for block in region.blocks)
+        found = {self._point.waiting}
+        while more := {block for block in blocks.keys() - found if not found.isdisjoint(region_successors(block))}:
+            found |= more
+        return [block for block in blocks if block in found]
+
+    def _are_in_order(self, first: Instruction, second: Instruction) -> bool:
+        """Whether *first*, which is before the barrier, may come after *second* of any thread before."""
+        if first.opcode == second.opcode == "load":
+            return True
+        one, other = first.operands[-1], second.operands[-1]
+        if is_private(one) or is_private(other) or not may_overlap(one, other):
+            return True
+        earlier, later = self._places.find(first), self._places.find(second)
+        if earlier is None or later is None or (earlier.terms, earlier.stride) != (later.terms, later.stride):
+            return False
+        if any(self._changes(value) for value, _ in earlier.terms):
+            return False
+        ahead = earlier.offset - later.offset
+        if abs(ahead) + earlier.stride * self._threads >= _FARTHEST:
+            return False
+        if first.opcode == "store" and second.opcode == "load" and (ahead or earlier.nbytes != later.nbytes):
+            return False
+        return ahead + earlier.stride >= later.nbytes
+
+    def _changes(self, value: Value) -> bool:
+        """Whether *value* may be another one behind the barrier than before."""
+        return isinstance(value, Instruction) and self._graph.homes[value] in self._next.blocks
 
 
 _FARTHEST = 1 << 62

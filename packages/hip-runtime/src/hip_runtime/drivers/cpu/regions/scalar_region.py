@@ -88,18 +88,25 @@ class ScalarRegion:
             self.hoisted[start.call] = ctx.results[start].load(self._builder)
 
     def can_compute(self, value: Value) -> bool:
-        """Whether `compute_uniform` can compute *value*."""
-        if not isinstance(value, Instruction) or value in self.hoisted:
+        """Whether `compute_first` can compute *value*."""
+        if not isinstance(value, Instruction) or self._is_hoisted(value):
             return True
-        if value.opcode == "call" and not (spmd.is_uniform(value.callee) or is_arithmetic(value.callee)):
-            return False
-        if value.opcode != "call" and value.opcode not in _COMPUTED:
-            return False
-        return all(map(self.can_compute, value.operands[: -1 if value.opcode == "call" else None]))
+        if value.opcode == "call":
+            is_pure = spmd.is_uniform(value.callee) or is_arithmetic(value.callee)
+            return is_pure and all(map(self.can_compute, value.arguments))
+        return value.opcode in _COMPUTED and all(map(self.can_compute, value.operands))
 
-    def compute_uniform(self, value: Value) -> ir.Value:
-        """*value*, the same for all threads, before the loop over them: as the region starts, or in its first block."""
-        return self._rematerialize(value) if isinstance(value, Instruction) else self._operand(value)
+    def compute_first(self, value: Value) -> ir.Value:
+        """*value*, the same for all threads, before the loop over them: as it is in the region's first block."""
+        if not isinstance(value, Instruction):
+            return self._operand(value)
+        if self._is_hoisted(value):
+            return self.hoisted[value]
+        return write_instruction(self._builder, value, [self.compute_first(operand) for operand in value.operands])
+
+    def _is_hoisted(self, value: Instruction) -> bool:
+        """Whether *value* is the one that was loaded before the threads run, and not that of an earlier iteration."""
+        return value in self.hoisted and value not in self._defined
 
     def copy(self) -> ScalarRegion:
         """A writer for another version of the region, with the same hoisted values."""
@@ -154,10 +161,8 @@ class ScalarRegion:
         if known is None:
             if value.opcode == "alloca":
                 return self._operand(value)
-            if value in self.hoisted:
-                return self.hoisted[value]
             if self._ctx.transfers.get(value) is Transfer.CONTEXT_SCALAR:
-                return self._ctx.kept[value].load(self._builder)
+                return self.hoisted[value] if value in self.hoisted else self._ctx.kept[value].load(self._builder)
             operands = [
                 self._rematerialize(operand) if isinstance(operand, Instruction) else self._operand(operand)
                 for operand in value.operands

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from spmd_blocks import kernel, launch
+from spmd_blocks import kernel
+from spmd_kernels import pack
 from test_cpu_printer import read
 
 from hip_runtime import Device, to_device
@@ -131,6 +132,27 @@ def test_numbers_of_a_loop_are_others_in_the_next_iteration(before: str, after: 
     assert drop(cut_at_sync_points(read(text))) == goes
 
 
+def test_what_is_behind_a_barrier_may_be_of_the_next_iteration() -> None:
+    text = """
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %at = add i64 %i, %k
+  %p = getelementptr i32, ptr %s, i64 %at
+  store i32 7, ptr %p
+  call void @spmd.barrier(ptr %item)
+  %q = getelementptr i32, ptr %p, i64 1
+  %v = load i32, ptr %q
+  call void @spmd.barrier(ptr %item)
+  %next = add i64 %k, 2
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}"""
+    assert drop(cut_at_sync_points(read(HEADER + text))) == 0
+
+
 def test_the_only_barrier_of_a_loop_stays() -> None:
     lines = LOOP.replace("BEFORE", "0").replace("AFTER", "0").split("\n")
     lines.remove("  call void @spmd.barrier(ptr %item)")
@@ -186,11 +208,12 @@ end:
   store i32 %r, ptr %to
   ret void
 """
+WRAPPING = "%rest = sub i64 %m, %wide\n  %in = icmp slt i64 %k, %rest"
 CONDITIONS = {
     "%rest = sub nsw i64 %m, %wide\n  %in = icmp slt i64 %k, %rest": lambda t, k, m: k < m - t,
     "%rest = sub nsw i64 %m, %wide\n  %in = icmp sle i64 %k, %rest": lambda t, k, m: k <= m - t,
     "%rest = sub nsw i64 %m, %wide\n  %in = icmp sgt i64 %k, %rest": lambda t, k, m: k > m - t,
-    "%rest = sub i64 %m, %wide\n  %in = icmp slt i64 %k, %rest": lambda t, k, m: k < m - t,
+    WRAPPING: lambda t, k, m: k < (m - t + 2**63) % 2**64 - 2**63,
     "%limit = sub i64 %m, %k\n  %in = icmp slt i64 %wide, %limit": lambda t, k, m: t < m - k,
     "%limit = sub i64 %m, %k\n  %in = icmp sge i64 %limit, %wide": lambda t, k, m: t <= m - k,
     "%limit = sub i64 %m, %k\n  %in = icmp ugt i64 %limit, %wide": lambda t, k, m: t < (m - k) % 2**64,
@@ -199,7 +222,7 @@ CONDITIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(27)
 @pytest.mark.parametrize("threads", [24, 64, 100])
 @pytest.mark.parametrize("ahead", [1, -1], ids=["ahead", "behind"])
 @pytest.mark.parametrize("condition", CONDITIONS)
@@ -209,8 +232,12 @@ def test_steps_of_the_first_threads(device: Device, condition: str, ahead: int, 
         [("out", "ptr"), ("x", "ptr"), ("first.step", "i64"), ("n", "i64"), ("m", "i64")],
         "declare ptr @spmd.shared.s.4096.16(ptr)\n", shared_bytes=4096,
     )  # fmt: skip
+    function = device.load(made).function("k")
     values = np.random.default_rng(threads).integers(0, 99, threads).astype(np.int32)
-    for first, end, m in ((0, 30, threads), (3, 4, threads - 2), (0, 9, 0), (-5, 9, 2), (5, 9, 5), (-200, -195, 9)):
+    cases = [(0, 30, threads), (3, 4, threads - 2), (0, 9, 0), (-5, 9, 2), (5, 9, 5), (-200, -195, 9)]
+    if condition == WRAPPING:
+        cases.append((0, 2, 3 - 2**63))
+    for first, end, m in cases:
         expected = values.copy()
         for k in range(first, max(end, first + 1)):
             taking = np.array([CONDITIONS[condition](t, k, m) for t in range(threads)])
@@ -218,5 +245,5 @@ def test_steps_of_the_first_threads(device: Device, condition: str, ahead: int, 
             neighbours[-1 if ahead > 0 else 0] = 0
             expected = np.where(taking, expected + neighbours, expected)
         x, out = to_device(values), to_device(np.zeros(threads, np.int32))
-        launch(device, made, 1, threads, out.address, x.address, first, end, m)
+        function.launch(1, threads, pack(function.kernel, out.address, x.address, first, end, m))
         np.testing.assert_array_equal(out.copy_to_host(), expected)

@@ -294,6 +294,7 @@ def test_private_memory_is_aligned(device: Device, align: int, both: bool) -> No
     body = f"""
   %a = alloca i32, align {align}
   %u = ptrtoint ptr %a to i64
+  %any = load volatile i64, ptr %out ; so that the barrier stays
   call void @spmd.barrier(ptr %item)
   {"%w" if both else "%unused"} = ptrtoint ptr %a to i64
   %r = add i64 {"%w, 0" if both else "%u, 0"}

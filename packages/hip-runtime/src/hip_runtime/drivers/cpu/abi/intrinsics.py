@@ -7,6 +7,9 @@ from hip_devicelib import spmd
 YIELD = "spmd.yield"
 """Suspends a thread until the others of its block had a chance to run, see `insert_yields`."""
 
+CUT = "spmd.cut"
+"""Where a region ends, though no thread waits: see `common_branches`."""
+
 NUMBER = "spmd.number"
 """The thread's linear index in the block, for gangs that are formed in that order."""
 

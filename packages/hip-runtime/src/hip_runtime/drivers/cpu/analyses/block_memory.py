@@ -18,6 +18,11 @@ def is_in_block_memory(pointer: Value) -> bool:
     return all(map(_is_own, _find_roots(pointer)))
 
 
+def is_private(pointer: Value) -> bool:
+    """Whether *pointer* can only be derived from allocas, which no other thread accesses."""
+    return all(isinstance(root, Instruction) and root.opcode == "alloca" for root in _find_roots(pointer))
+
+
 def is_kernel_memory(pointer: Value, kernel_arguments: int) -> bool:
     """Whether *pointer* can only be derived from the first *kernel_arguments* arguments, behind the work item, and from
     symbols."""

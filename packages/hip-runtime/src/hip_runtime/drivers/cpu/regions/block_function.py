@@ -27,13 +27,18 @@ from hip_runtime.drivers.cpu.ir.loop_metadata import mark_loop, rolled, unvector
 from hip_runtime.drivers.cpu.ir.model import Block
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, store_atomic
 from hip_runtime.drivers.cpu.regions import grid_barrier, spin_schedule, wave_schedule
-from hip_runtime.drivers.cpu.regions.active_threads import count_active
+from hip_runtime.drivers.cpu.regions.active_threads import (
+    Limit,
+    choose_directions,
+    count_active,
+    find_limit,
+)
 from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
 from hip_runtime.drivers.cpu.regions.bounds_versioning import BoundsVersioning
 from hip_runtime.drivers.cpu.regions.context_values import divides_rows, splits_gangs_in
 from hip_runtime.drivers.cpu.regions.edge_threads import has_edge_threads
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, SyncPoint
-from hip_runtime.drivers.cpu.regions.gang_region import GangPlan, GangRegionWriter, PausingGangs
+from hip_runtime.drivers.cpu.regions.gang_region import GangPlan, GangRegionWriter, LimitedThreads, PausingGangs
 from hip_runtime.drivers.cpu.regions.outline import StatePlaces
 from hip_runtime.drivers.cpu.regions.parallel_loops import is_independent, mark_independent
 from hip_runtime.drivers.cpu.regions.row_prefetches import find_row_loads, write_prefetches
@@ -172,7 +177,7 @@ class BlockFunction(BlockWriter):
         code = ScalarRegion(self.ctx, region, builder)
         code.hoist_uniform()
         self._prefetch(region)
-        independent = self.independent and is_independent(region)
+        independent = self.independent and is_independent(region) and not region.ordered
         divides = self.divisions is not None and (
             divides_rows(region, self.divisions, self.ctx.transfers)
             or splits_gangs_in(region, self._alignments, self.ctx.transfers)
@@ -183,12 +188,17 @@ class BlockFunction(BlockWriter):
         strided = 2 <= (self._strides.farthest(region.blocks, "store") or 0) <= MAX_STRIDE
         edges = active == self._most_lanes and has_edge_threads(region, self.graph, AXES[self.item.axes[0]])
         joined = self.item.tile > 1
-        vectorizable = independent and not (divides or strided or edges)
+        limit = None if joined else self._find_limit(region, code)
+        vectorizable = independent and not (divides or strided or edges or limit)
         if self._gang_plan.selects(region, self.graph, vectorizable) or joined:
-            state_places = StatePlaces(self.states, self.next, self.returned)
-            may_pause = region.start is None and self._may_pause
+            if limit is not None:
+                self._write_limited(region, code, limit, independent)
+                return
+            may_pause = region.start is None and self._may_pause and not region.ordered
             arguments = self.function.args
-            if self._gang_regions.write(builder, region, state_places, code.hoisted, arguments, active, may_pause):
+            if self._gang_regions.write(
+                builder, region, self._state_places, code.hoisted, arguments, active, may_pause
+            ):  # fmt: skip
                 return
             if joined:
                 raise UnsupportedError(self._gang_plan.refused[-1])
@@ -202,6 +212,35 @@ class BlockFunction(BlockWriter):
                 self._write_threads(region, code, versioning.directions, independent, active)
             with diverged:
                 self._write_threads(region, code.copy(), {}, independent, active)
+
+    @property
+    def _state_places(self) -> StatePlaces:
+        return StatePlaces(self.states, self.next, self.returned)
+
+    def _find_limit(self, region: Region, code: ScalarRegion) -> Limit | None:
+        """How many threads of a row do anything in *region*, if that can be computed before any of them runs."""
+        if self._gang_plan.width == 1 or self._gang_plan.numbered:
+            return None
+        found = find_limit(region, self.graph, self.ctx.transfers, AXES[self.item.axes[0]])
+        return found if found is not None and all(map(code.can_compute, found.values)) else None
+
+    def _write_limited(self, region: Region, code: ScalarRegion, limit: Limit, independent: bool) -> None:
+        """Write *region* in gangs of the threads up to *limit*; if there are none, one thread does what all have in
+        common."""
+        builder = self.builder
+        most = self._extents[self.item.axes[0]]
+        count = limit.write(builder, [code.compute_first(value) for value in limit.values], most)
+        limited = LimitedThreads(count, {limit.condition: limit.expected})
+        idle = choose_directions(region, limit.condition, not limit.expected)
+        with builder.if_else(builder.icmp_unsigned("!=", count, count.type(0)), likely=True) as (some, none):
+            with some:
+                arguments, places = self.function.args, self._state_places
+                if not self._gang_regions.write(
+                    builder, region, places, code.hoisted, arguments, limited=limited
+                ):  # fmt: skip
+                    self._write_threads(region, code, {}, independent, self._most_lanes)
+            with none:
+                self._write_threads(region, code.copy(), idle, independent, 1)
 
     def _prefetch(self, region: Region) -> None:
         """Ask for what the first region of later blocks will load."""

@@ -6,7 +6,7 @@ the thread returns. Threads run a region one after another, so what they need in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from llvmlite import ir
@@ -17,6 +17,7 @@ from hip_runtime.drivers.cpu.abi.thread_states import SPINS, WAITS_FOR_BLOCK, WA
 from hip_runtime.drivers.cpu.analyses.cfg import Order, immediate_postdominators, live_values, order_blocks
 from hip_runtime.drivers.cpu.analyses.uniformity import Uniformity
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction
+from hip_runtime.drivers.cpu.llvmir import VOID
 from hip_runtime.drivers.cpu.regions import reconvergence_keys
 
 
@@ -73,6 +74,8 @@ class Region:
     """Whether some threads may have returned before it."""
     live: frozenset[Instruction] = frozenset()
     """The values that are live in."""
+    ordered: bool = False
+    """Whether a thread, or a gang, relies on those before it having run it: see `needless_barriers`."""
 
     @property
     def is_spin_scheduled(self) -> bool:
@@ -103,6 +106,8 @@ class RegionGraph:
     regions: list[Region]
     interleaved: Mapping[Instruction, InterleavedArray] = field(default_factory=dict)
     """The private arrays whose elements are interleaved by thread, see `private_layout`."""
+    joined: frozenset[Block] = frozenset()
+    """The blocks that follow barriers which were dropped."""
 
     @property
     def wave_scheduled(self) -> bool:
@@ -136,10 +141,35 @@ def cut_at_sync_points(function: Function, at: frozenset[str] = spmd.SYNCHRONISI
 
 def analyse_again(graph: RegionGraph) -> RegionGraph:
     """The regions of *graph* after blocks were inserted into its function."""
-    return _analyse(graph.function, {point.call: point.resume for point in graph.points})
+    return _analyse(graph.function, {point.call: point.resume for point in graph.points}, graph.joined)
 
 
-def _analyse(function: Function, calls: dict[Instruction, Block]) -> RegionGraph:
+def drop_points(graph: RegionGraph, points: Collection[SyncPoint]) -> RegionGraph:
+    """The regions of *graph* without *points*, at which nobody has to wait if threads, or gangs, run in order. Its
+    function is modified."""
+    for point in points:
+        point.waiting.instructions[-1] = Instruction(VOID, "br", [], targets=[point.resume])
+    kept = {point.call: point.resume for point in graph.points if point not in points}
+    return _analyse(graph.function, kept, graph.joined | {point.resume for point in points})
+
+
+def insert_points(graph: RegionGraph, calls: Mapping[Block, Instruction]) -> RegionGraph:
+    """The regions of *graph* with a sync point at the start of each block of *calls*. Its function is modified."""
+    resumes = {point.call: point.resume for point in graph.points}
+    for block, call in calls.items():
+        place = sum(1 for _ in block.phis)
+        resume = resumes[call] = Block(f"{block.name}.cut", block.instructions[place:])
+        block.instructions[place:] = [Instruction(VOID, "synchronise", [call], targets=[resume])]
+        for successor in resume.successors:
+            for phi in successor.phis:
+                phi.targets = [resume if source is block else source for source in phi.targets]
+        graph.function.blocks.insert(graph.function.blocks.index(block) + 1, resume)
+    return _analyse(graph.function, resumes, graph.joined)
+
+
+def _analyse(
+    function: Function, calls: dict[Instruction, Block], joined: frozenset[Block] = frozenset()
+) -> RegionGraph:  # fmt: skip
     order = order_blocks(function.blocks[0], lambda block: block.successors)
     homes = {instruction: block for block in order.blocks for instruction in block.instructions}
     for call, resume in calls.items():
@@ -149,7 +179,9 @@ def _analyse(function: Function, calls: dict[Instruction, Block]) -> RegionGraph
     uniformity = Uniformity(order, homes)
     regions = _form_regions(order, points, uniformity, live)
     _mark_masked(regions)
-    return RegionGraph(function, order, uniformity, homes, crossing, points, regions)
+    for region in regions:
+        region.ordered = not joined.isdisjoint(region.blocks)
+    return RegionGraph(function, order, uniformity, homes, crossing, points, regions, joined=joined)
 
 
 def _cut_blocks(function: Function, at: frozenset[str]) -> dict[Instruction, Block]:

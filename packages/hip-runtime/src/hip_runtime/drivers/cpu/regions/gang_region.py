@@ -64,7 +64,8 @@ class GangPlan:
         """Whether *region* is to run in gangs even if the iterations of a loop over its threads are independent."""
         if self.width > 1 and (self.everywhere or self.requires_gangs(region)):
             return True
-        unvectorizable = region.masked or region.diverges or has_loop(region) or _calls_elementwise(region)
+        unvectorizable = region.masked or region.diverges or region.ordered or has_loop(region)
+        unvectorizable = unvectorizable or _calls_elementwise(region)
         return self._may_choose(region) and (unvectorizable or self._diverges(region, graph))
 
     def _may_choose(self, region: Region) -> bool:
@@ -130,6 +131,14 @@ def _diverges_on_data(region: Region, graph: RegionGraph) -> bool:
 _DATA = frozenset({"load", "atomicrmw", "cmpxchg", "phi"})
 
 
+@dataclass(frozen=True)
+class LimitedThreads:
+    """How many threads of a row run, and conditions that are known for these."""
+
+    count: ir.Value
+    known: Mapping[Value, bool]
+
+
 @dataclass
 class PausingGangs:
     """The gangs of a kernel's first region, which pause behind a loop in it until those of other blocks are there."""
@@ -172,16 +181,18 @@ class GangRegionWriter:
     def write(
         self, builder: ir.IRBuilder, region: Region, state_places: StatePlaces, hoisted: Mapping[Instruction, ir.Value],
         kernel_arguments: Sequence[ir.Value], active: int | None = None, may_pause: bool = False,
+        limited: LimitedThreads | None = None,
     ) -> bool:  # fmt: skip
         """Write *region* for all threads, of which the first *active* of a row do anything, if it says how many;
         ``False``, with nothing written, if vectors cannot run it or would be slower. Its gangs pause if they
-        *may_pause* and that is better.
+        *may_pause* and that is better. *limited*: only so many threads of a row run.
 
         Raises `UnsupportedError` if nothing else can run it, either.
         """
         gang_plan = self._gang_plan
         item = NumberedWorkItem(self._item) if gang_plan.numbered else self._item
-        made = RegionOutliner(self._ctx, region, state_places, self._item, hoisted, gang_plan.numbered).build()
+        known = limited.known if limited is not None else {}
+        made = RegionOutliner(self._ctx, region, state_places, self._item, hoisted, gang_plan.numbered, known).build()
         kinds = [argument.type for argument in made.function.arguments]
         name = f"{GANG_FUNCTION}.{'start' if region.start is None else region.start.number}"
         record(f"outline {name}", made.function)
@@ -190,7 +201,7 @@ class GangRegionWriter:
             make = partial(
                 GangFunction, made.function, item, kinds, self._ctx.symbols, self._size_of,
                 demotable=made.demotable, name=name, lockstep=gang_plan.lockstep,
-                may_suspend=may_pause, kernel_arguments=len(kernel_arguments),
+                may_suspend=may_pause, kernel_arguments=len(kernel_arguments), ends_anywhere=limited is not None,
             )  # fmt: skip
             code = make_gang(make, gang_plan.width, not gang_plan.exact)
             if self._may_lose(region) and not gang_plan.everywhere:
@@ -214,7 +225,7 @@ class GangRegionWriter:
                 rest = self._resume(builder, place, code.suspension.nbytes)
             return builder.call(gang, [*kernel_arguments, *made.passed, count, *rest])
 
-        run_gangs(builder, item, place, code, call, active=active)
+        run_gangs(builder, item, place, code, call, active=active, limit=limited.count if limited else None)
         gang_plan.widths.append(code.width)
         return True
 

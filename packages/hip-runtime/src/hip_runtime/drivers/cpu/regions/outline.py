@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from llvmlite import ir
@@ -54,13 +55,16 @@ class RegionOutliner:
     """Outlines one region of the block of *item*, for gangs of neighbours along its axis of lanes or, if *numbered*, by
     linear index.
 
-    *hoisted* are uniform values, loaded before any of the threads runs.
+    *hoisted* are uniform values, loaded before any of the threads runs; *known* are conditions, and what they are for
+    all threads that run.
     """
 
     def __init__(
         self, ctx: RegionContext, region: Region, state_places: StatePlaces, item: WorkItem,
         hoisted: Mapping[Instruction, ir.Value], numbered: bool = False,
+        known: Mapping[Value, bool] = MappingProxyType({}),
     ) -> None:  # fmt: skip
+        self._known = {condition: Constant(I1, str(int(holds)), int(holds)) for condition, holds in known.items()}
         self._ctx = ctx
         self._region = region
         self._state_places = state_places
@@ -278,6 +282,8 @@ class RegionOutliner:
     def _operand(self, value: Value, block: Block) -> Value:
         if not isinstance(value, Instruction):
             return value
+        if value in self._known:
+            return self._known[value]
         if value in self._indices:
             return self._indices[value]
         return self._private(value) if value.opcode == "alloca" else self._names.value_in(value, block)
@@ -299,6 +305,8 @@ class RegionOutliner:
         the first and the last lane decide, see `uniform_condition`. ``None`` if it is another value."""
         if not isinstance(value, Instruction) or value.type != I1 or value.opcode not in _CONDITIONS:
             return None
+        if value in self._known:
+            return self._known[value]
         if value in self._defined or value not in self._rematerialized:
             return None
         computed = [operand for operand in value.operands if isinstance(operand, Instruction)]

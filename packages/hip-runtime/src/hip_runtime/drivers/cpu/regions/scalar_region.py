@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.work_item import CollectsTotals
 from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
+from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
+from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
+from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
@@ -19,6 +23,8 @@ from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
 from hip_runtime.drivers.cpu.regions.context_values import Transfer
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, SyncPoint, block_uses, region_successors
 from hip_runtime.drivers.cpu.regions.storage import Slot
+
+_COMPUTED = (BINARY | CASTS | {"icmp", "select", "freeze"}) - DIVISIONS
 
 
 @dataclass
@@ -80,6 +86,27 @@ class ScalarRegion:
         start = self._region.start
         if start is not None and start in ctx.results and ctx.results[start].count == 1:
             self.hoisted[start.call] = ctx.results[start].load(self._builder)
+
+    def can_compute(self, value: Value) -> bool:
+        """Whether `compute_first` can compute *value*."""
+        if not isinstance(value, Instruction) or self._is_hoisted(value):
+            return True
+        if value.opcode == "call":
+            is_pure = spmd.is_uniform(value.callee) or is_arithmetic(value.callee)
+            return is_pure and all(map(self.can_compute, value.arguments))
+        return value.opcode in _COMPUTED and all(map(self.can_compute, value.operands))
+
+    def compute_first(self, value: Value) -> ir.Value:
+        """*value*, the same for all threads, before the loop over them: as it is in the region's first block."""
+        if not isinstance(value, Instruction):
+            return self._operand(value)
+        if self._is_hoisted(value):
+            return self.hoisted[value]
+        return write_instruction(self._builder, value, [self.compute_first(operand) for operand in value.operands])
+
+    def _is_hoisted(self, value: Instruction) -> bool:
+        """Whether *value* is the one that was loaded before the threads run, and not that of an earlier iteration."""
+        return value in self.hoisted and value not in self._defined
 
     def copy(self) -> ScalarRegion:
         """A writer for another version of the region, with the same hoisted values."""

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.block_lengths import WIDEST
-from hip_runtime.drivers.cpu.abi.intrinsics import YIELD
+from hip_runtime.drivers.cpu.abi.intrinsics import CUT, YIELD
+from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
@@ -15,8 +16,10 @@ from hip_runtime.drivers.cpu.ir.model import Constant, Instruction
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I32
 from hip_runtime.drivers.cpu.regions.block_body import run_block
+from hip_runtime.drivers.cpu.regions.common_branches import cut_behind_common_branches
 from hip_runtime.drivers.cpu.regions.formation import RegionGraph, cut_at_sync_points
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
+from hip_runtime.drivers.cpu.regions.needless_barriers import drop_needless_barriers
 from hip_runtime.drivers.cpu.regions.private_layout import interleave_kept
 from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, MIN_LANES, REGIONS
 from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph, multiplies_length, read_kernel
@@ -74,8 +77,12 @@ def write_regions(request: KernelRequest, graph: KernelGraph, form: str, reason:
     waits = spmd.SYNCHRONISING - spmd.WAVE_WIDE if gangs.waves else spmd.SYNCHRONISING
     regions = cut_at_sync_points(graph.function, waits | {YIELD})
     record("cut_at_sync_points", regions.function)
-    multiple = _share_lengths(graph, regions, gangs)
     size_of = measure_types(request.machine.target_data, graph.item.module.context)
+    if _keeps_order(graph.item, gangs):
+        regions = drop_needless_barriers(regions, AXES[graph.item.axes[0]], graph.item.threads, size_of)
+    if gangs.width > 1 and not gangs.numbered:
+        regions = cut_behind_common_branches(regions, AXES[graph.item.axes[0]])
+    multiple = _share_lengths(graph, regions, gangs)
     regions = interleave_kept(regions, graph.item.threads, size_of)
     kind = kernel_type(request.kernel)
     body = run_block(regions, graph.item, kind, graph.module, request.machine.target_data, gangs)
@@ -83,6 +90,12 @@ def write_regions(request: KernelRequest, graph: KernelGraph, form: str, reason:
     done = [gangs.describe() if form == REGIONS else "", describe_axis(graph.item)]
     told = "; ".join([reason, *filter(None, done)])
     return Plan(form, told, graph.module, graph.item, tuple(regions.points), multiple)
+
+
+def _keeps_order(item: WorkItem, gangs: GangPlan) -> bool:
+    """Whether all threads of a block are in one row of gangs, and no one asks for barriers as they were written."""
+    is_row = item.threads == item.limits[item.axes[0]]
+    return is_row and gangs.width > 1 and not (gangs.numbered or gangs.lockstep or item.observed)
 
 
 def _share_lengths(graph: KernelGraph, regions: RegionGraph, gangs: GangPlan) -> int:
@@ -109,7 +122,7 @@ def _share_lengths(graph: KernelGraph, regions: RegionGraph, gangs: GangPlan) ->
 def _serves_lengths(regions: RegionGraph, gangs: GangPlan) -> bool:
     """Whether code for several lengths of blocks is as fast as code for each: threads run in gangs, one after another
     in a loop. Loops over single threads are vectors to LLVM, which it writes out for a known number of threads."""
-    return all(point.operation == spmd.BARRIER for point in regions.points) and all(
+    return all(point.operation in (spmd.BARRIER, CUT) for point in regions.points) and all(
         gangs.suits(region, regions)
         for region in regions.regions
         if any(has_effect(value) for block in region.blocks for value in block.instructions[:-1])

@@ -52,7 +52,8 @@ class GangFunction:
     address of the gang's record, whether it was suspended, and whether it pauses behind the loop, which it only ever
     does if *kernel_arguments* says how many of the arguments are the kernel's; see `suspension`. If it *follows_rows*,
     a gang runs the threads up to the end of a row and returns how many those were, and the next one begins there; see
-    `row_split`. *is_alone*: a gang is a single thread, for which all is uniform.
+    `row_split`. *is_alone*: a gang is a single thread, for which all is uniform. *ends_anywhere*: only so many threads
+    of a row run as is known at run time.
     """
 
     def __init__(
@@ -60,8 +61,10 @@ class GangFunction:
         size_of: SizeOf, width: int, demotable: frozenset[Instruction] = frozenset(), name: str = GANG_FUNCTION,
         lockstep: bool = False, exits_on_data: bool = True, may_suspend: bool = False,
         kernel_arguments: int | None = None, follows_rows: bool = False, is_alone: bool = False,
+        ends_anywhere: bool = False,
     ) -> None:  # fmt: skip
         self.follows_rows = follows_rows
+        self._ends_anywhere = ends_anywhere
         self._is_alone = is_alone
         self._may_suspend = may_suspend
         self._kernel_arguments = kernel_arguments
@@ -124,7 +127,7 @@ class GangFunction:
         return GangFunction(
             graph, self._item, parameters, self._symbols, self._size_of, width, demotable,
             f"{self._name}.{name}" if name else self._name, self._lockstep, self._exits_on_data, self._may_suspend,
-            self._kernel_arguments, follows_rows, passed is not None,
+            self._kernel_arguments, follows_rows, passed is not None, self._ends_anywhere,
         )  # fmt: skip
 
     @property
@@ -132,7 +135,7 @@ class GangFunction:
         """Whether a row may end with a gang that is not full. Where lanes of a gang may return at once, which takes the
         same code, a length that is known at run time only may be any."""
         item = self._item
-        if self.follows_rows or item.block[item.axes[0]] % self.width != 0:
+        if self.follows_rows or self._ends_anywhere or item.block[item.axes[0]] % self.width != 0:
             return True
         return item.lengths is not None and (bool(self.early_exits) or item.multiple == 1)
 

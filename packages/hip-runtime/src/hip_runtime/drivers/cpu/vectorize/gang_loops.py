@@ -37,17 +37,18 @@ class RowGang:
 
 @contextmanager
 def each_gang(
-    builder: ir.IRBuilder, item: WorkItem, place: ir.Value, width: int, rows: int = 1, active: int | None = None
+    builder: ir.IRBuilder, item: WorkItem, place: ir.Value, width: int, rows: int = 1, active: int | None = None,
+    limit: ir.Value | None = None,
 ) -> Iterator[ir.Value]:  # fmt: skip
     """A loop over the gangs of a block, of *rows* rows each; those of the first *active* threads of a row, if it says
     how many. Inside, the work item *place* holds the gang's first thread; yields the number of threads from there to
-    the end of its row.
+    the end of its row, which is *limit* if that is given.
 
     LLVM may unroll the loop over rows, so that what several rows load, as in a stencil, is loaded once.
     """
     most, count, planes = item.extents
-    extent = item.row_lanes or I32(most)
-    gangs = _count_in_row(builder, item, width, active)
+    extent = limit or item.row_lanes or I32(most)
+    gangs = _count_in_row(builder, item, width, active) if limit is None else _divide_up(builder, limit, width)
     names = [f"thread.{AXES[axis]}" for axis in item.axes]
     with (
         counted(builder, names[2], I32(0), I32(planes)) as plane,
@@ -62,12 +63,12 @@ def each_gang(
 
 @contextmanager
 def gangs_by_rows(
-    builder: ir.IRBuilder, item: WorkItem, place: ir.Value, active: int | None = None
+    builder: ir.IRBuilder, item: WorkItem, place: ir.Value, active: int | None = None, limit: ir.Value | None = None
 ) -> Iterator[RowGang]:
     """A loop as `each_gang` over gangs of which each begins with the thread behind the last one of the gang before."""
     most, count, planes = item.extents
-    extent = item.row_lanes or I32(most)
-    end = _limit(builder, item, extent, active)
+    extent = limit or item.row_lanes or I32(most)
+    end = _limit(builder, item, extent, active) if limit is None else limit
     names = [f"thread.{AXES[axis]}" for axis in item.axes]
     with (
         counted(builder, names[2], I32(0), I32(planes)) as plane,
@@ -90,15 +91,15 @@ def gangs_by_rows(
 
 def run_gangs(
     builder: ir.IRBuilder, item: WorkItem, place: ir.Value, made: Gangs, call: Callable[[ir.Value], ir.Value],
-    rows: int = 1, active: int | None = None,
+    rows: int = 1, active: int | None = None, limit: ir.Value | None = None,
 ) -> None:  # fmt: skip
     """Run the gangs of a block, of *rows* rows each, by *call*, which calls the function that was *made* for them with
-    the number of threads to the end of the row."""
+    the number of threads to the end of the row, which is *limit* if that is given."""
     if made.follows_rows:
-        with gangs_by_rows(builder, item, place, active) as gang:
+        with gangs_by_rows(builder, item, place, active, limit) as gang:
             gang.taken = call(gang.count)
         return
-    with each_gang(builder, item, place, made.width, rows, active) as count:
+    with each_gang(builder, item, place, made.width, rows, active, limit) as count:
         call(count)
 
 

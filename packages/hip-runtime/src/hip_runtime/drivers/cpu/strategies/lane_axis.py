@@ -97,6 +97,7 @@ class AxisChoice:
         self._block = block
         self._size_of = size_of
         self._width = width
+        self._shapes: dict[int, VectorShapes] = {}
         self._called = {value.callee for value in function.instructions()}
         self._tiles = tiles and spmd.LANE not in self._called and math.prod(block) >= self._widest
 
@@ -196,6 +197,8 @@ class AxisChoice:
 
     def _infer_shapes(self, axis: int) -> VectorShapes:
         """The shapes of values in gangs along *axis*."""
+        if axis in self._shapes:
+            return self._shapes[axis]
         aligned = align_gangs(self._width_along(axis), AXES[axis], self._block[axis], False)
         shapes, _ = assume_early_exits(
             lambda assumed: InsideShapes(
@@ -203,6 +206,7 @@ class AxisChoice:
             ),
             on_data=False,
         )
+        self._shapes[axis] = shapes
         return shapes
 
 

@@ -7,6 +7,7 @@ loop over the threads, and a shared array an alloca of the worker.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from llvmlite import ir
@@ -40,6 +41,14 @@ Axes = tuple[int, int, int]
 """Axes of a block, by number: that of the lanes first, then that of the rows."""
 
 ALONG_X: Axes = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class BlockRows:
+    """Rows of blocks, in code that is being written: those with the indices from *first* to below *limit*."""
+
+    first: ir.Value
+    limit: ir.Value
 
 
 class CollectsTotals(Protocol):
@@ -126,6 +135,11 @@ class WorkItem:
         self.row_lanes: ir.Value | None = None
         """The lanes of a row of the blocks that gangs reach over now, in a worker that is being written, if they are
         only counted at run time."""
+        self.joins_rows_from: int | None = None
+        """Threads of a grid from which on tiles have several rows of blocks, if these are whole rows of the grid. Of
+        such blocks, the first planes of threads run before the second ones; ``None`` for one row in any grid."""
+        self.block_rows: BlockRows | None = None
+        """The rows of the blocks that run now then, in a worker that is being written."""
         self.takes_turns = False
         """Whether gangs of different blocks take turns in a loop: then more blocks at once are better, see
         `vectorize.turns`."""
@@ -170,6 +184,13 @@ class WorkItem:
         """The extents of the block along `axes`: those of a row of lanes, of a plane of rows, and of the planes."""
         lanes, rows, planes = (self.block[axis] for axis in self.axes)
         return lanes * self.tile, rows, planes
+
+    def store_block(self, builder: ir.IRBuilder, item: ir.Value, axis: int, index: ir.Value) -> None:
+        """Make *item* one of the block with *index* along *axis*, and assume that this is in range."""
+        module = self.module
+        assume = module.globals.get("llvm.assume") or ir.Function(module, ir.FunctionType(VOID, [I1]), "llvm.assume")
+        builder.call(assume, [builder.icmp_unsigned("<", index, I32(MAX_GRID))])
+        self.layout.store(builder, index, item, "block", axis)
 
     def store_lane(self, builder: ir.IRBuilder, item: ir.Value, index: ir.Value) -> None:
         """Make *item* the thread with the index *index* along the axis of the lanes."""

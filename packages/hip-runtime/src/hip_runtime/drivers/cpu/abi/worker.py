@@ -29,7 +29,7 @@ from hip_runtime.drivers.cpu.abi.launch_frame import (
     WORKER_RECORD,
     WORKER_TYPE,
 )
-from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, MAX_GRID, WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, BlockRows, WorkItem
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
 from hip_runtime.drivers.cpu.ir.loop_metadata import keep_rolled
 from hip_runtime.drivers.cpu.ir.types import NamedType
@@ -98,7 +98,8 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
     @contextmanager
     def each_block(first: ir.Value, limit: ir.Value) -> Iterator[None]:
         with _blocks(item, builder, first, limit, grid) as (number, indices):
-            _store_block_index(item, builder, place, indices)
+            for axis, index in indices:
+                item.store_block(builder, place, axis, index)
             if item.waits_for_grid:
                 counted_along_x = number if item.axes == ALONG_X else _count_along_x(builder, indices, grid)
                 item.layout.store(builder, counted_along_x, place, "block_number")
@@ -218,17 +219,23 @@ def _blocks(
         indices.append((axis, builder.phi(I32, name=f"block.{AXES[axis]}")))
         indices[-1][1].add_incoming(start, before)
     count: ir.Value = I64(1)
+    step: ir.Value = I32(1)
+    rows: ir.Value = I32(1)
     if item.tile > 1:
-        count = _count_in_tile(item, builder, indices[0][1], builder.sub(limit, number), grid)
+        left = builder.sub(limit, number)
+        count = _count_in_row(item, builder, indices[0][1], left, grid)
+        step = builder.trunc(count, I32)
+        if item.joins_rows_from is not None:
+            rows = _count_rows(item, builder, indices[1][1], step, left, grid)
+            count = builder.mul(count, builder.zext(rows, I64), flags=("nuw", "nsw"))
     yield number, indices
     following = builder.add(number, count, flags=("nuw", "nsw"))
-    step = builder.trunc(count, I32) if item.tile > 1 else I32(1)
     steps = []
-    for axis, index in indices[:2]:
+    for (axis, index), following_step in zip(indices[:2], (rows, I32(1)), strict=True):
         moved = builder.add(index, step, flags=("nuw",))
         wraps = builder.icmp_unsigned(">=", moved, grid[axis])
         steps.append(builder.select(wraps, I32(0), moved))
-        step = builder.zext(wraps, I32)
+        step = builder.select(wraps, following_step, I32(0))
     steps.append(builder.add(indices[2][1], step, flags=("nuw",)))
     for (_, index), moved in zip(indices, steps, strict=True):
         index.add_incoming(moved, builder.block)
@@ -237,11 +244,11 @@ def _blocks(
     builder.position_at_end(after)
 
 
-def _count_in_tile(
+def _count_in_row(
     item: WorkItem, builder: ir.IRBuilder, index: ir.Value, left: ir.Value, grid: list[ir.Value]
 ) -> ir.Value:
-    """The blocks of the tile that begins at *index* along its row, of which *left* are left to run; *item* has their
-    lanes then."""
+    """The blocks in a row of the tile that begins at *index* along it, where *left* blocks are left to run; *item* has
+    their lanes then."""
     count: ir.Value = I64(item.tile)
     for rest in (builder.zext(builder.sub(grid[item.axes[0]], index), I64), left):
         count = builder.select(builder.icmp_unsigned("<", rest, count), rest, count)
@@ -249,13 +256,25 @@ def _count_in_tile(
     return count
 
 
-def _store_block_index(item: WorkItem, builder: ir.IRBuilder, place: ir.Value, indices: BlockIndices) -> None:
-    """Store a block's *indices*, and assume that each is in range."""
-    module = item.module
-    assume = module.globals.get("llvm.assume") or ir.Function(module, ir.FunctionType(VOID, [I1]), "llvm.assume")
-    for axis, index in indices:
-        builder.call(assume, [builder.icmp_unsigned("<", index, I32(MAX_GRID))])
-        item.layout.store(builder, index, place, "block", axis)
+def _count_rows(
+    item: WorkItem, builder: ir.IRBuilder, index: ir.Value, count: ir.Value, left: ir.Value, grid: list[ir.Value]
+) -> ir.Value:
+    """The rows of a tile that has *count* blocks in a row, the first of them at *index*, where *left* blocks are left
+    to run: several if they are whole rows of the grid. *item* has them then."""
+    assert item.joins_rows_from is not None
+    row, column = (grid[axis] for axis in item.axes[:2])
+    rest = builder.zext(builder.sub(column, index), I64)
+    rows = builder.udiv(left, builder.zext(row, I64))
+    rows = builder.trunc(builder.select(builder.icmp_unsigned("<", rest, rows), rest, rows), I32)
+    rows = builder.select(builder.icmp_unsigned("==", count, row), rows, I32(1))
+    if item.joins_rows_from > 0:
+        blocks: ir.Value = I64(1)
+        for extent in grid:
+            blocks = builder.mul(blocks, builder.zext(extent, I64))
+        enough = builder.icmp_unsigned(">=", blocks, I64(-(-item.joins_rows_from // item.threads)))
+        rows = builder.select(enough, rows, I32(1))
+    item.block_rows = BlockRows(index, builder.add(index, rows, flags=("nuw", "nsw")))
+    return rows
 
 
 def _split_number(

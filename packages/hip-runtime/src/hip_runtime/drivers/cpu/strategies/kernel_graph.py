@@ -27,7 +27,7 @@ from hip_runtime.drivers.cpu.passes.merge_phis import merge_phis
 from hip_runtime.drivers.cpu.passes.unroll_steps import find_steps, mark_unrolled
 from hip_runtime.drivers.cpu.strategies.form_choice import check_callees
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
-from hip_runtime.drivers.cpu.strategies.lane_axis import AxisChoice, joins_for_rows
+from hip_runtime.drivers.cpu.strategies.lane_axis import AxisChoice, Tile, joins_for_rows
 from hip_runtime.drivers.cpu.vectorize.chunk_totals import ChunkTotals
 from hip_runtime.errors import UnsupportedError
 
@@ -44,6 +44,8 @@ class KernelGraph:
     """The number of loops with yields."""
     strides: Mapping[Argument, int] = field(default_factory=dict)
     """Arguments that probably are these numbers of bytes, for a version of the code."""
+    rows_from: int | None = None
+    """Threads of a grid from which on gangs should go through several rows of its blocks at once, if ever."""
 
 
 def read_kernel(
@@ -89,6 +91,7 @@ def read_kernel(
     spin_loops = 0 if request.is_single_thread else insert_yields(function)
     record("insert_yields", function)
     size_of = measure_types(machine.target_data, item.module.context)
+    tile = Tile()
     strides = guess_strides(function, size_of) if guesses_strides and not spin_loops else {}
     if request.is_turnable and not spin_loops:
         choice = AxisChoice(
@@ -96,7 +99,8 @@ def read_kernel(
             assume_strides(function, strides) if strides else None,
         )  # fmt: skip
         item.axes = choice.choose(request.requested_lanes)
-        item.tile = choice.count_blocks(item.axes[0])
+        tile = choice.choose_tile(item.axes[0])
+        item.tile = tile.blocks
         if item.tile > 1:
             choice.join_blocks(item.axes[0])
     if spin_loops or item.tile > 1 or item.axes != ALONG_X:
@@ -104,7 +108,7 @@ def read_kernel(
     if not (spin_loops or request.reach.observed):
         updates = find_totals(function)
         item.totals = ChunkTotals(item, updates) if updates else None
-    return KernelGraph(function, module, item, frozen, spin_loops, strides)
+    return KernelGraph(function, module, item, frozen, spin_loops, strides, tile.rows_from)
 
 
 def multiplies_length(request: KernelRequest) -> bool:

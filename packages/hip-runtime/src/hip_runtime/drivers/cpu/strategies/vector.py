@@ -37,6 +37,7 @@ def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     if not (request.reach.observed or item.waits_for_grid):
         updates = find_scattered_updates(graph.function)
         item.tables = UpdateTables(item, updates) if updates else None
+    item.joins_rows_from = graph.rows_from if item.extents[2] > 1 else None
     body = GangBody(
         graph.function, item, kernel_type(kernel), graph.module, request.machine.target_data, width,
         check_cost=config.cpu_form() == AUTO, exact=request.chosen_width is not None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -49,10 +49,8 @@ def each_gang(
     most, count, planes = item.extents
     extent = limit or item.row_lanes or I32(most)
     gangs = _count_in_row(builder, item, width, active) if limit is None else _divide_up(builder, limit, width)
-    names = [f"thread.{AXES[axis]}" for axis in item.axes]
     with (
-        counted(builder, names[2], I32(0), I32(planes)) as plane,
-        counted(builder, names[1], I32(0), I32(count // rows)) as row,
+        _each_row(builder, item, place, planes, count // rows) as (plane, row),
         counted(builder, "gang", I32(0), gangs, rolled=True) as number,
     ):
         first = builder.mul(number, I32(width), flags=("nuw", "nsw"))
@@ -69,11 +67,7 @@ def gangs_by_rows(
     most, count, planes = item.extents
     extent = limit or item.row_lanes or I32(most)
     end = _limit(builder, item, extent, active) if limit is None else limit
-    names = [f"thread.{AXES[axis]}" for axis in item.axes]
-    with (
-        counted(builder, names[2], I32(0), I32(planes)) as plane,
-        counted(builder, names[1], I32(0), I32(count)) as row,
-    ):
+    with _each_row(builder, item, place, planes, count) as (plane, row):
         before = builder.block
         loop, after = builder.append_basic_block("gang"), builder.append_basic_block("gang.end")
         builder.branch(loop)
@@ -87,6 +81,20 @@ def gangs_by_rows(
         first.add_incoming(following, builder.block)
         keep_rolled(builder.cbranch(builder.icmp_unsigned("<", following, end), loop, after), builder.module)
         builder.position_at_end(after)
+
+
+@contextmanager
+def _each_row(
+    builder: ir.IRBuilder, item: WorkItem, place: ir.Value, planes: int, rows: int
+) -> Iterator[tuple[ir.Value, ir.Value]]:
+    """A loop over *planes* and, within each, over *rows* of the threads of a block; if several rows of blocks run at
+    once, over those of each of them, with its index in *place*."""
+    names = [f"{what}.{AXES[item.axes[axis]]}" for what, axis in (("thread", 2), ("block", 1), ("thread", 1))]
+    with counted(builder, names[0], I32(0), I32(planes)) as plane, ExitStack() as loops:
+        if item.block_rows is not None:
+            block = counted(builder, names[1], item.block_rows.first, item.block_rows.limit)
+            item.store_block(builder, place, item.axes[1], loops.enter_context(block))
+        yield plane, loops.enter_context(counted(builder, names[2], I32(0), I32(rows)))
 
 
 def run_gangs(

@@ -34,6 +34,7 @@ from hip_runtime.drivers.cpu.regions.context_values import divides_rows, splits_
 from hip_runtime.drivers.cpu.regions.edge_threads import has_edge_threads
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, SyncPoint
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan, GangRegionWriter, PausingGangs
+from hip_runtime.drivers.cpu.regions.only_gang import count_lanes as only_gang_lanes
 from hip_runtime.drivers.cpu.regions.outline import StatePlaces
 from hip_runtime.drivers.cpu.regions.parallel_loops import is_independent, mark_independent
 from hip_runtime.drivers.cpu.regions.row_prefetches import find_row_loads, write_prefetches
@@ -184,11 +185,14 @@ class BlockFunction(BlockWriter):
         edges = active == self._most_lanes and has_edge_threads(region, self.graph, AXES[self.item.axes[0]])
         joined = self.item.tile > 1
         vectorizable = independent and not (divides or strided or edges)
-        if self._gang_plan.selects(region, self.graph, vectorizable) or joined:
+        only_gang = only_gang_lanes(region, active, self.item, self._gang_plan, self._strides)
+        if self._gang_plan.selects(region, self.graph, vectorizable) or joined or only_gang:
             state_places = StatePlaces(self.states, self.next, self.returned)
             may_pause = region.start is None and self._may_pause
             arguments = self.function.args
-            if self._gang_regions.write(builder, region, state_places, code.hoisted, arguments, active, may_pause):
+            if self._gang_regions.write(
+                builder, region, state_places, code.hoisted, arguments, active, may_pause, only_gang
+            ):
                 return
             if joined:
                 raise UnsupportedError(self._gang_plan.refused[-1])

@@ -87,6 +87,11 @@ class GangPlan:
             )
         )
 
+    def may_narrow(self, region: Region) -> bool:
+        """Whether *region* may run in gangs of fewer lanes than *width*."""
+        keeps_width = self.exact and not self.waves
+        return self._may_choose(region) and not (keeps_width or self.requires_gangs(region))
+
     def describe(self) -> str:
         """What was done, for the reason of a kernel's form; empty if nothing was tried."""
         if not self.widths and not self.refused:
@@ -172,10 +177,11 @@ class GangRegionWriter:
     def write(
         self, builder: ir.IRBuilder, region: Region, state_places: StatePlaces, hoisted: Mapping[Instruction, ir.Value],
         kernel_arguments: Sequence[ir.Value], active: int | None = None, may_pause: bool = False,
+        only_gang: int | None = None,
     ) -> bool:  # fmt: skip
         """Write *region* for all threads, of which the first *active* of a row do anything, if it says how many;
         ``False``, with nothing written, if vectors cannot run it or would be slower. Its gangs pause if they
-        *may_pause* and that is better.
+        *may_pause* and that is better. *only_gang*: the lanes of the gang that runs it alone, see `only_gang`.
 
         Raises `UnsupportedError` if nothing else can run it, either.
         """
@@ -190,9 +196,9 @@ class GangRegionWriter:
             make = partial(
                 GangFunction, made.function, item, kinds, self._ctx.symbols, self._size_of,
                 demotable=made.demotable, name=name, lockstep=gang_plan.lockstep,
-                may_suspend=may_pause, kernel_arguments=len(kernel_arguments),
+                may_suspend=may_pause, kernel_arguments=len(kernel_arguments), is_first=only_gang is not None,
             )  # fmt: skip
-            code = make_gang(make, gang_plan.width, not gang_plan.exact)
+            code = make_gang(make, only_gang or gang_plan.width, not (gang_plan.exact or only_gang))
             if self._may_lose(region) and not gang_plan.everywhere:
                 check_profitable(code.likely_shapes, self._size_of, code.width)
             gang = code.build()

@@ -147,12 +147,15 @@ def run_by_python(steps: Steps, numbers: Array, out: Array) -> None:
 def check(seed: int) -> None:
     steps = Steps(seed)
     numbers = np.random.default_rng(seed).integers(0, 1000, 512).astype(np.int64)
-    wanted, found = np.zeros((3, 400)), np.zeros((3, 400))
+    wanted = np.zeros((3, 400))
     run_by_python(steps, numbers, wanted)
     space: dict[str, Any] = {"hip": hip, **{str(kind): kind for kind in (*KINDS, int64)}}
     exec(steps.source(on_device=True), space)
-    hip.jit(space["run"])[1, steps.threads](numbers, found)
-    np.testing.assert_array_equal(found, wanted, err_msg=steps.source(on_device=True))
+    kernel = hip.jit(space["run"])
+    for threads in (steps.threads, 64, 192):
+        found = np.zeros((3, 400))
+        kernel[1, threads](numbers, found)
+        np.testing.assert_array_equal(found, wanted, err_msg=steps.source(on_device=True))
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -10,14 +10,14 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.work_item import NumberedWorkItem, WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import AXES, NumberedWorkItem, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Blocks
 from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, check_profitable
 from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
 from hip_runtime.drivers.cpu.ir.trace import record
-from hip_runtime.drivers.cpu.llvmir import I1, I8
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I32
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, region_successors
 from hip_runtime.drivers.cpu.regions.outline import RegionOutliner, StatePlaces
 from hip_runtime.drivers.cpu.regions.private_layout import scatters_privately
@@ -220,7 +220,11 @@ class GangRegionWriter:
                 rest = self._resume(builder, place, code.suspension.nbytes)
             return builder.call(gang, [*kernel_arguments, *made.passed, count, *rest])
 
-        run_gangs(builder, item, place, code, call, active=active)
+        if only_gang is None or code.follows_rows:
+            run_gangs(builder, item, place, code, call, active=active)
+        else:
+            item.store_thread(builder, place, [I32(0)] * len(AXES))
+            call(I32(only_gang))
         gang_plan.widths.append(code.width)
         return True
 

@@ -179,6 +179,11 @@ class WorkItem:
             memory["dynamic_shared"] = self.dynamic_limit, 64
         return memory
 
+    def measure_shared(self, function: str) -> tuple[int, int] | None:
+        """Size and alignment of the shared array whose address *function* of the contract gives, if it is one."""
+        field = "dynamic_shared" if function == spmd.DYNAMIC_SHARED else self._shared.get(function, "")
+        return self.shared_memory.get(field)
+
     @property
     def extents(self) -> Dim3:
         """The extents of the block along `axes`: those of a row of lanes, of a plane of rows, and of the planes."""

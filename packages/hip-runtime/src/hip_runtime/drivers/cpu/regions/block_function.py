@@ -39,6 +39,7 @@ from hip_runtime.drivers.cpu.regions.context_values import divides_rows, splits_
 from hip_runtime.drivers.cpu.regions.edge_threads import has_edge_threads
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, SyncPoint
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan, GangRegionWriter, LimitedThreads, PausingGangs
+from hip_runtime.drivers.cpu.regions.only_gang import count_lanes as only_gang_lanes
 from hip_runtime.drivers.cpu.regions.outline import StatePlaces
 from hip_runtime.drivers.cpu.regions.parallel_loops import is_independent, mark_independent
 from hip_runtime.drivers.cpu.regions.row_prefetches import find_row_loads, write_prefetches
@@ -188,17 +189,18 @@ class BlockFunction(BlockWriter):
         strided = 2 <= (self._strides.farthest(region.blocks, "store") or 0) <= MAX_STRIDE
         edges = active == self._most_lanes and has_edge_threads(region, self.graph, AXES[self.item.axes[0]])
         joined = self.item.tile > 1
-        limit = None if joined else self._find_limit(region, code)
+        only_gang = only_gang_lanes(region, active, self.item, self._gang_plan, self._strides)
+        limit = None if joined or only_gang else self._find_limit(region, code)
         vectorizable = independent and not (divides or strided or edges or limit)
-        if self._gang_plan.selects(region, self.graph, vectorizable) or joined:
+        if self._gang_plan.selects(region, self.graph, vectorizable) or joined or only_gang:
             if limit is not None:
                 self._write_limited(region, code, limit, independent)
                 return
             may_pause = region.start is None and self._may_pause and not region.ordered
             arguments = self.function.args
             if self._gang_regions.write(
-                builder, region, self._state_places, code.hoisted, arguments, active, may_pause
-            ):  # fmt: skip
+                builder, region, self._state_places, code.hoisted, arguments, active, may_pause, only_gang=only_gang
+            ):
                 return
             if joined:
                 raise UnsupportedError(self._gang_plan.refused[-1])

@@ -10,14 +10,14 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.work_item import NumberedWorkItem, WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import AXES, NumberedWorkItem, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Blocks
 from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, check_profitable
 from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
 from hip_runtime.drivers.cpu.ir.trace import record
-from hip_runtime.drivers.cpu.llvmir import I1, I8
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I32
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, region_successors
 from hip_runtime.drivers.cpu.regions.outline import RegionOutliner, StatePlaces
 from hip_runtime.drivers.cpu.regions.private_layout import scatters_privately
@@ -87,6 +87,11 @@ class GangPlan:
                 instruction.callee in spmd.WAVE_WIDE for block in region.blocks for instruction in block.instructions
             )
         )
+
+    def may_narrow(self, region: Region) -> bool:
+        """Whether *region* may run in gangs of fewer lanes than *width*."""
+        keeps_width = self.exact and not self.waves
+        return self._may_choose(region) and not (keeps_width or self.requires_gangs(region))
 
     def describe(self) -> str:
         """What was done, for the reason of a kernel's form; empty if nothing was tried."""
@@ -181,11 +186,12 @@ class GangRegionWriter:
     def write(
         self, builder: ir.IRBuilder, region: Region, state_places: StatePlaces, hoisted: Mapping[Instruction, ir.Value],
         kernel_arguments: Sequence[ir.Value], active: int | None = None, may_pause: bool = False,
-        limited: LimitedThreads | None = None,
+        limited: LimitedThreads | None = None, only_gang: int | None = None,
     ) -> bool:  # fmt: skip
         """Write *region* for all threads, of which the first *active* of a row do anything, if it says how many;
         ``False``, with nothing written, if vectors cannot run it or would be slower. Its gangs pause if they
-        *may_pause* and that is better. *limited*: only so many threads of a row run.
+        *may_pause* and that is better. *limited*: only so many threads of a row run. *only_gang*: the lanes of the gang
+        that runs it alone, see `only_gang`.
 
         Raises `UnsupportedError` if nothing else can run it, either.
         """
@@ -202,8 +208,9 @@ class GangRegionWriter:
                 GangFunction, made.function, item, kinds, self._ctx.symbols, self._size_of,
                 demotable=made.demotable, name=name, lockstep=gang_plan.lockstep,
                 may_suspend=may_pause, kernel_arguments=len(kernel_arguments), ends_anywhere=limited is not None,
+                is_first=only_gang is not None,
             )  # fmt: skip
-            code = make_gang(make, gang_plan.width, not gang_plan.exact)
+            code = make_gang(make, only_gang or gang_plan.width, not (gang_plan.exact or only_gang))
             if self._may_lose(region) and not gang_plan.everywhere:
                 check_profitable(code.likely_shapes, self._size_of, code.width)
             gang = code.build()
@@ -225,7 +232,11 @@ class GangRegionWriter:
                 rest = self._resume(builder, place, code.suspension.nbytes)
             return builder.call(gang, [*kernel_arguments, *made.passed, count, *rest])
 
-        run_gangs(builder, item, place, code, call, active=active, limit=limited.count if limited else None)
+        if only_gang is None or code.follows_rows:
+            run_gangs(builder, item, place, code, call, active=active, limit=limited.count if limited else None)
+        else:
+            item.store_thread(builder, place, [I32(0)] * len(AXES))
+            call(I32(only_gang))
         gang_plan.widths.append(code.width)
         return True
 

@@ -7,6 +7,7 @@ from llvmlite import ir
 from hip_devicelib.cached_property import cached_property
 from hip_runtime.drivers.cpu.analyses.clamped_addresses import ClampedAddress, find_clamped_address
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
+from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.strided_groups import StridedGroups
@@ -67,6 +68,10 @@ class MemoryAccesses(ApartAccesses):
         address = self._clamped_address(instruction)
         return () if address is None else address.values
 
+    def needs_active_lane(self, instruction: Instruction) -> bool:
+        """Whether *instruction* may only be executed for active lanes."""
+        return needs_active_lane(instruction)
+
     def _align_of_base(self, align: int, stride: int) -> int:
         """The alignment of the first lane's address, if those of active lanes, *stride* bytes apart, have *align*."""
         return align if self.mask is None else min(align, stride & -stride)
@@ -90,9 +95,7 @@ class MemoryAccesses(ApartAccesses):
             return self.load_alone(instruction, lane)
         if self.is_contiguous(instruction.type, pointer):
             self.form = remarks.CONTIGUOUS
-            mask = None if is_private_address(pointer) else self.mask
-            align = self._align_of_base(align, size_in_memory(instruction.type))
-            return self.lanes.load(instruction.type, self.scalar(pointer), mask, align)
+            return self.load_contiguous(instruction.type, pointer, align)
         stride = self.element_stride(instruction.type, pointer)
         if stride:
             self.form, self.stride = remarks.STRIDED, stride
@@ -166,7 +169,7 @@ class MemoryAccesses(ApartAccesses):
             self.store_alone(instruction, lane)
         elif self.is_contiguous(value.type, pointer):
             self.form = remarks.CONTIGUOUS
-            self._store_contiguous(self.vector(value), pointer, align)
+            self.store_contiguous(self.vector(value), pointer, align)
         elif stride := self.element_stride(value.type, pointer):
             self.form, self.stride = remarks.STRIDED, stride
             self._store_strided(self.vector(value), self.scalar(pointer), stride, align)
@@ -176,7 +179,12 @@ class MemoryAccesses(ApartAccesses):
         else:
             self._store_scattered(instruction, align)
 
-    def _store_contiguous(self, values: ir.Value, pointer: Value, align: int) -> None:
+    def load_contiguous(self, kind: ir.Type, pointer: Value, align: int) -> ir.Value:
+        """A load of *kind* from neighbours."""
+        mask = None if is_private_address(pointer) else self.mask
+        return self.lanes.load(kind, self.scalar(pointer), mask, self._align_of_base(align, size_in_memory(kind)))
+
+    def store_contiguous(self, values: ir.Value, pointer: Value, align: int) -> None:
         """Store to neighbours. In a private array the elements of inactive lanes are written, too, but not changed:
         without a mask, LLVM can keep it in registers."""
         mask, place = self.mask, self.scalar(pointer)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
@@ -378,7 +377,7 @@ class PredicatedFunction:
         mask = builder.load(slot, typ=self.lanes.no_lanes().type)
         builder.store(self.lanes.no_lanes(), slot)
         if (
-            any(needs_active_lane(instruction) for instruction in block.instructions)
+            any(self.widener.needs_active_lane(instruction) for instruction in block.instructions)
             or len(block.instructions) > _CHEAP
             or self._branches_uniformly(block)
         ):

@@ -65,6 +65,7 @@ def test_regions_in_which_some_threads_work_run_in_gangs(device: Device) -> None
     body = """
   %wide = zext i32 %t to i64
   %own = getelementptr float, ptr %x, i64 %wide
+  %seen = load volatile float, ptr %own
   call void @spmd.barrier(ptr %item)
   %few = icmp ult i32 %t, 20
   br i1 %few, label %do, label %out

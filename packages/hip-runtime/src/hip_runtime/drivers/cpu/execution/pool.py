@@ -1,8 +1,8 @@
 """The pool: native threads that help the launching thread with its blocks, as LLVM IR.
 
 The launching thread posts its frame on a board (`job_board`) with a number of *tickets*, and wakes two helpers if too
-few are awake. Each helper takes a ticket, wakes two more if it was woken and there are tickets left, runs blocks until
-none are left, and waits for the next. The launching thread runs blocks too; when there are none left it withdraws its
+few are awake. Each helper takes a ticket, wakes two more if there are tickets left for them, runs blocks until none are
+left, and waits for the next. The launching thread runs blocks too; when there are none left it withdraws its
 remaining tickets, so that it only waits for helpers that have actually begun. Any number of threads can launch at once;
 a frame is never touched once its tickets are gone and no helper is active.
 
@@ -23,7 +23,7 @@ from hip_runtime.drivers.cpu.execution.job_board import BoardBuilder
 from hip_runtime.drivers.cpu.execution.previous_handlers import POKE
 from hip_runtime.drivers.cpu.execution.thread_slots import GOES_ON, SLOT, ThreadSlotsBuilder
 from hip_runtime.drivers.cpu.execution.trap_handlers import GRACE, TrapHandlersBuilder
-from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, PTR, VOID, Struct, allocate, function_address
+from hip_runtime.drivers.cpu.llvmir import I32, I64, PTR, VOID, Struct, allocate, function_address
 
 SPINS = 200
 """Pauses of the processor, 40 to 140 cycles each, before a waiting thread sleeps."""
@@ -104,9 +104,7 @@ class PoolBuilder:
         place = builder.call(self._board.post, [frame, tickets])
         FRAME.store(builder, place, frame, "place")
         with builder.if_then(builder.icmp_unsigned("!=", place, PTR(None))):
-            sleeping = builder.load_atomic(_POOL.field(builder, self._state, "sleeping"), "seq_cst", 4, typ=I32)
-            awake = builder.sub(_POOL.load(builder, self._state, "started"), sleeping)
-            self._wake(builder, builder.sub(tickets, awake))
+            self._wake_for(builder, frame)
         builder.ret_void()
         return function
 
@@ -226,42 +224,35 @@ class PoolBuilder:
         slot = self._slots.own_or_new(builder, allocate(builder, SLOT.type, "substitute"))
         left, place = (allocate(builder, I32, name) for name in ("left", "place"))
         builder.store(I32(0), place)
-        entry = builder.block
         look, work, idle, tired, sleep = (
             builder.append_basic_block(name) for name in ("look", "work", "idle", "tired", "sleep")
         )
         builder.branch(look)
         builder.position_at_end(look)
-        woken = builder.phi(I1, name="woken")
-        woken.add_incoming(I1(0), entry)
         job = builder.call(self._board.take, [left, place])
         builder.cbranch(builder.icmp_unsigned("!=", job, PTR(None)), work, idle)
 
         builder.position_at_end(work)
-        with builder.if_then(woken, likely=False):
-            self._wake(builder, builder.load(left, typ=I32))
+        with builder.if_then(builder.icmp_unsigned("!=", builder.load(left, typ=I32), I32(0))):
+            self._wake_for(builder, job)
         builder.call(self._run_ranges, [job, number, slot])
         active = builder.atomic_rmw("sub", FRAME.field(builder, job, "active"), I32(1), "acq_rel")
         with builder.if_then(builder.icmp_unsigned("==", active, I32(_WAITING + 1))):
             builder.call(self._libc["sem_post"], [FRAME.field(builder, job, "done")])
-        woken.add_incoming(I1(0), builder.block)
         builder.branch(look)
 
         builder.position_at_end(idle)
         told = self._spin(builder, lambda: builder.call(self._board.has_tickets, []))
-        woken.add_incoming(I1(0), builder.block)
         builder.cbranch(told, look, tired)
         builder.position_at_end(tired)
         builder.atomic_rmw("add", _POOL.field(builder, self._state, "sleeping"), I32(1), "seq_cst")
         with builder.if_then(builder.call(self._board.has_tickets, []), likely=False):
             # Unless somebody wakes this helper, or another one that sleeps.
-            woken.add_incoming(I1(0), builder.block)
             claimed = builder.call(self._claim_sleepers, [I32(1)])
             builder.cbranch(builder.icmp_unsigned("!=", claimed, I32(0)), look, sleep)
         builder.branch(sleep)
         builder.position_at_end(sleep)
         self._wait_for(builder, _POOL.field(builder, self._state, "wake"))
-        woken.add_incoming(I1(1), builder.block)
         builder.branch(look)
         return function
 
@@ -294,8 +285,12 @@ class PoolBuilder:
         builder.ret(I32(0))
         return function
 
-    def _wake(self, builder: ir.IRBuilder, wanted: ir.Value) -> None:
-        """Wake so many helpers that sleep, two at most. Each of those wakes two more while there are tickets left."""
+    def _wake_for(self, builder: ir.IRBuilder, frame: ir.Value) -> None:
+        """Wake helpers, two at most, if *frame* wants more than are awake. Whoever takes one of its tickets does so,
+        too, while others are left."""
+        sleeping = builder.load_atomic(_POOL.field(builder, self._state, "sleeping"), "seq_cst", 4, typ=I32)
+        awake = builder.sub(_POOL.load(builder, self._state, "started"), sleeping)
+        wanted = builder.sub(FRAME.load(builder, frame, "wanted"), awake)
         count = builder.call(self._claim_sleepers, [wanted])
         for number in range(_WOKEN):
             with builder.if_then(builder.icmp_signed(">", count, I32(number)), likely=False):

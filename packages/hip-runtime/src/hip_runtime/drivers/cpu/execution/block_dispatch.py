@@ -40,9 +40,6 @@ SMALL_GRID_NANOSECONDS = 10_000
 HELPED_NANOSECONDS = 5_000
 """Nanoseconds of work that each helper should have: asking it, and waiting until it has left, takes a part of them."""
 
-LEAST_NANOSECONDS = 2_000
-"""Nanoseconds of work of a chunk: taking one costs a tenth of them."""
-
 FIRST_BLOCKS = 16
 """Blocks at most that are run before it is decided whether a launch goes on without help."""
 
@@ -244,8 +241,7 @@ def _worthwhile(builder: ir.IRBuilder, program: ir.Value, left: ir.Value, helper
 
 
 def _choose_chunk(builder: ir.IRBuilder, program: ir.Value, left: ir.Value, threads: ir.Value) -> ir.Value:
-    """The number of blocks of a chunk: a part of the remaining ones, at most what should take `POLL_NANOSECONDS`, and
-    at least what takes `LEAST_NANOSECONDS` unless a thread would have none."""
+    """The number of blocks of a chunk: a part of the remaining ones, at most what should take `POLL_NANOSECONDS`."""
     cost, known = _load_cost(builder, program)
     parts = PROGRAM.load(builder, program, "parts")
     # One thread needs no balance, and does what is in tables once.
@@ -254,7 +250,6 @@ def _choose_chunk(builder: ir.IRBuilder, program: ir.Value, left: ir.Value, thre
     parts = builder.select(builder.and_(has_tables, is_alone), I32(1), parts)
     chunk = builder.udiv(left, builder.mul(threads, builder.zext(parts, I64)))
     chunk = _blocks_in(builder, cost, POLL_NANOSECONDS, chunk)
-    chunk = _maximum(builder, chunk, _blocks_in(builder, cost, LEAST_NANOSECONDS, builder.udiv(left, threads)))
     chunk = builder.select(known, chunk, builder.udiv(left, I64(FIRST_CHUNKS)))
     return _maximum(builder, chunk, I64(1))
 

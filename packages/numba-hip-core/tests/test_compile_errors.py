@@ -459,7 +459,7 @@ import numpy as np
 from numba import hip
 from numba.core.errors import NumbaWarning
 
-from numba_hip._numba.messages import warn_plainly
+from numba_hip.plain_messages import warn_plainly
 
 @hip.jit
 def kernel(a):

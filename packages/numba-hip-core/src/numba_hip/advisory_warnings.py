@@ -12,7 +12,7 @@ from hip_runtime import current_device
 from hip_runtime.config import Setting
 from hip_runtime.device import stack_level
 from numba_hip import config
-from numba_hip._numba.messages import warn_plainly
+from numba_hip.plain_messages import warn_plainly
 
 
 class DebugOptions(Protocol):

@@ -22,7 +22,7 @@ from numba.core.errors import (
 
 from hip_runtime.errors import HipRuntimeError
 from numba_hip import config
-from numba_hip._numba.messages import PlainError
+from numba_hip.plain_messages import PlainError
 
 if TYPE_CHECKING:
     from numba_hip.races.findings import Finding

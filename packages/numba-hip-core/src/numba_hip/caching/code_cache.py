@@ -23,12 +23,12 @@ from hip_devicelib.codeobject import Parameter
 from hip_devicelib.errors import CacheError
 from hip_runtime.device import stack_level
 from numba_hip import config
-from numba_hip._numba.messages import warn_plainly
 from numba_hip.abi.fault import Fault
 from numba_hip.caching import fingerprint
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.compilation.target_registry import compile_target
+from numba_hip.plain_messages import warn_plainly
 
 Types = tuple[types.Type, ...]
 LENGTH_BYTES = 8

@@ -8,8 +8,8 @@ from numba.core import types
 from numba.core.errors import TypingError
 
 from numba_hip import config
-from numba_hip._numba.messages import plain_text
 from numba_hip.dispatch.narrowing import is_narrowed
+from numba_hip.plain_messages import plain_text
 
 Types = tuple[types.Type, ...]
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hip_devicelib.cached_property import cached_property
-from numba_hip._numba.messages import plain_text
 from numba_hip.compilation.diagnosis.numba_messages import is_of_user, places_of, read
 from numba_hip.compilation.diagnosis.source import (
     SourceLine,
@@ -18,6 +17,7 @@ from numba_hip.compilation.diagnosis.source import (
     nodes_of,
     text_of,
 )
+from numba_hip.plain_messages import plain_text
 
 
 class Failure:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,8 +25,14 @@ LIST = Path(__file__).with_name("cuda_names.txt")
 DRIVER = "numba.cuda.cudadrv.driver"
 DEVICE_ATTRIBUTES = f"{DRIVER}:Device attributes"
 
-REFERENCE = numba.__version__.startswith("0.68.") and sys.version_info[:2] == (3, 11) and np.__version__ >= "2"
-"""Whether this is the Numba, Python and NumPy by which it was found out what Numba's modules lack."""
+REFERENCE = (
+    numba.__version__.startswith("0.68.")
+    and sys.version_info[:2] == (3, 11)
+    and np.__version__ >= "2"
+    and find_spec("colorama") is None
+)
+"""Whether this is the Numba, Python and NumPy by which it was found out what Numba's modules lack. With colorama, they
+have other names for the colours of messages."""
 
 
 def read_list() -> dict[str, list[str]]:

@@ -181,8 +181,3 @@ def test_steps(seed: int) -> None:
         _launch(names["kernel"], threads, arguments)
     for name in ("out", "x", "y"):
         np.testing.assert_array_equal(arguments[name], expected[name], kernel.source(on_device=True))
-
-
-def test_a_limit_is_that_of_its_iteration() -> None:
-    """A number that threads are compared with in two parts of an iteration is computed in the first one."""
-    test_steps(173)

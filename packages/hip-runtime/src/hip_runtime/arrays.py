@@ -106,14 +106,26 @@ def _new_on_device(source: HostArray, stream: StreamLike, copy: bool, device: De
     if not source.size:
         return device_array(source.shape, source.dtype, source.strides, stream=stream, device=device)
     once = _without_repeats(source)
-    made = device_array(once.shape, once.dtype, order=order_of(once), stream=stream, device=device)
+    made = dense_like(once, stream, device=device)
     if copy:
         made.copy_to_device(once, stream)
     return made if once is source else made.broadcast_to(source.shape)
 
 
+def dense_like(source: HostArray, stream: StreamLike = None, *, device: Device | None = None) -> DeviceArray:
+    """A new array with the shape and element type of *source*, contiguous in Fortran order where *source* is in that
+    alone, else in C order; its contents are undefined. Errors are those of `device_array`."""
+    kind = check_dtype(source.dtype)
+    order = "F" if source.flags.f_contiguous and not source.flags.c_contiguous else "C"
+    layout = layouts.dense(source.shape, kind.itemsize, order)
+    where = _device_of(stream, device)
+    return DeviceArray(layout, kind, where.allocate(layout.nbytes), device=where, stream=stream)
+
+
 def _without_repeats(source: HostArray) -> HostArray:
     """The first along each axis of *source* of stride 0, which are axes of extent 1 then."""
+    if 0 not in source.strides:
+        return source
     repeats = [stride == 0 and extent > 1 for stride, extent in zip(source.strides, source.shape, strict=True)]
     if not any(repeats):
         return source

@@ -48,7 +48,15 @@ def check_dtype(dtype: Any) -> np.dtype[Any]:
 
 def host_layout(array: HostArray) -> Layout:
     """Layout of a NumPy array."""
-    return Layout(array.shape, array.strides, array.itemsize)
+    made = Layout(array.shape, array.strides, array.itemsize)
+    flags = array.flags
+    made.know_contiguity(c_contiguous=flags.c_contiguous, f_contiguous=flags.f_contiguous)
+    return made
+
+
+def host_address(array: HostArray) -> int:
+    """Where the first element of a NumPy array lies."""
+    return int(array.__array_interface__["data"][0])  # in a third of the time of array.ctypes.data
 
 
 def check_fit(target: Any, source: Any) -> None:
@@ -69,10 +77,10 @@ def to_host(target: HostArray, source: DeviceArray, stream: int) -> None:
     if not target.flags.writeable:
         raise CopyError("cannot copy to a host array that is read-only")
     driver = source.device.driver
-    layout, place = host_layout(target), target.ctypes.data
+    layout, place = host_layout(target), host_address(target)
     activity = Activity("copy", TO_HOST, source.device, stream, target.nbytes)
     _copy(activity, place, layout, source.address, source.layout, (target, source))
-    if target.size and _is_over_at_return(driver, place, stream):
+    if layout.size and _is_over_at_return(driver, place, stream):
         driver.synchronize_stream(stream)
 
 
@@ -83,12 +91,13 @@ def to_device(target: DeviceArray, source: HostArray, stream: int) -> None:
         once = _repeated_in_both(target, source)
         target, source = target[once], source[once]
     driver = target.device.driver
-    wait = source.size > 0 and _is_over_at_return(driver, source.ctypes.data, stream)
-    if wait and source.nbytes <= STAGED_BYTES:
+    place, nbytes = host_address(source), source.nbytes
+    wait = nbytes > 0 and _is_over_at_return(driver, place, stream)
+    if wait and nbytes <= STAGED_BYTES:
         source, wait = source.copy(order="K"), False
-    layout = host_layout(source)
-    activity = Activity("copy", TO_DEVICE, target.device, stream, source.nbytes)
-    _copy(activity, target.address, target.layout, source.ctypes.data, layout, (target, source))
+        place = host_address(source)
+    activity = Activity("copy", TO_DEVICE, target.device, stream, nbytes)
+    _copy(activity, target.address, target.layout, place, host_layout(source), (target, source))
     if wait:
         driver.synchronize_stream(stream)
 
@@ -149,6 +158,11 @@ def _copy(
     activity: Activity, target: int, target_layout: Layout, source: int, source_layout: Layout, owners: object
 ) -> None:
     if target_layout.size == 0:
+        return
+    if (target_layout.is_c_contiguous and source_layout.is_c_contiguous) or (
+        target_layout.is_f_contiguous and source_layout.is_f_contiguous
+    ):
+        _copy_bytes(activity, target, source, owners)
         return
     if target_layout.overlaps_itself:
         raise CopyError(

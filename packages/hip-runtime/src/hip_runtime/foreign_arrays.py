@@ -98,6 +98,8 @@ def host_array(obj: Any) -> np.ndarray[Any, Any]:
     NumPy trusts that description, and reading such an array would crash the process. `MaskedArrayError` for one with a
     mask, which would be lost.
     """
+    if type(obj) is np.ndarray:
+        return obj
     check_unmasked(obj, f"an array of type {type(obj).__name__}")
     if isinstance(obj, (np.ndarray, np.generic)) or attribute(obj, "__array_interface__") is None:
         return np.asarray(obj)

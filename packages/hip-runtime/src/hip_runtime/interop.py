@@ -46,6 +46,8 @@ def is_device_array(obj: object) -> bool:
 
     `ArrayError` where the interface of *obj* is a property that raises, and it does not speak DLPack instead.
     """
+    if type(obj) is np.ndarray:  # which most are that are asked about, and which has neither attribute
+        return False
     return isinstance(obj, DeviceArray) or attribute(obj, OWN) is not None or _interface_of(obj) is not None
 
 

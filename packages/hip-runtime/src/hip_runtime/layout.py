@@ -64,6 +64,10 @@ class Layout:
         reach = [(extent - 1) * stride for extent, stride in zip(self.shape, self.strides, strict=True)]
         return sum(step for step in reach if step < 0), sum(step for step in reach if step > 0) + self.itemsize
 
+    def know_contiguity(self, *, c_contiguous: bool, f_contiguous: bool) -> None:
+        """Take over what is known of these strides already."""
+        self.__dict__["is_c_contiguous"], self.__dict__["is_f_contiguous"] = c_contiguous, f_contiguous
+
     def _know_dense(self, order: str) -> None:
         """Keep what is so of a contiguous layout in *order*, which would take longer to find out than to launch."""
         known = self.__dict__

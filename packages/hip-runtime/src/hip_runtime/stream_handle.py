@@ -20,7 +20,7 @@ def stream_handle(stream: Any) -> int:
     with ``cuda_stream`` (PyTorch) or with ``ptr`` (CuPy). `StreamError` for anything else,
     and for numbers that no stream has as its handle.
     """
-    if stream is None:
+    if stream is None or (type(stream) is int and stream == DEFAULT_STREAM):
         return DEFAULT_STREAM
     handle = stream
     if not hasattr(stream, "__index__"):

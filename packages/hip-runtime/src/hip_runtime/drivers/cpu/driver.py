@@ -105,6 +105,9 @@ class CpuDriver:
         allocation = self._heap.take(address)
         if self._written is not None:
             self._written.forget(address)
+        if self._streams.has_only_default:
+            self._heap.release(allocation)
+            return
         busy = [stream for stream in self._streams.all() if not stream.idle]
         if not busy:
             self._heap.release(allocation)

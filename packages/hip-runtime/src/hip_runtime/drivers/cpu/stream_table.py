@@ -42,6 +42,12 @@ class CpuStreamTable:
         self.failed: deque[CpuStream] = deque()
         """Destroyed before anybody asked what went wrong."""
 
+    @property
+    def has_only_default(self) -> bool:
+        """Whether there is no stream but the default one, which has never been given work to do later: so it is in most
+        programs, and nothing has to be waited for."""
+        return len(self.by_handle) == 1 and not self.closing and not self.default.used
+
     def all(self) -> list[CpuStream]:
         """All streams that may have work to do."""
         return [*list(self.by_handle.values()), *list(self.closing)]
@@ -101,6 +107,8 @@ class CpuStreamTable:
 
     def wait_for_blocking(self) -> None:
         """Wait for what work on the default stream comes after."""
+        if self.has_only_default:
+            return
         self.captures.forbid("use the default stream")
         for stream in self.all():
             if stream.blocking:

@@ -1,24 +1,24 @@
 """``python -m benchmarks.forms``: whether the CPU device chooses the best form for each kernel.
 
 A kernel runs as the device chooses, and as each of `REQUESTS` makes it: another form, or gangs of another width. They
-run in turns, in a process each, so that ratios are those of code alone. A form that cannot run a kernel is left out.
+run in turns, in processes with their arrays at the same addresses (see `form_worker`), so that ratios are those of code
+alone. A form that cannot run a kernel is left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from statistics import geometric_mean, median
 
 from benchmarks.catalog import BENCHMARKS
-from benchmarks.environments import Environment
-from benchmarks.runner import OWN, BenchmarkError, Worker
+from benchmarks.runner import ROOT, BenchmarkError
 from benchmarks.user_kernels.catalog import KERNELS
 
-OURS = "hip"
 CHOSEN = "chosen"
 """The name of what the device chooses by itself."""
 
@@ -44,31 +44,16 @@ def measure(name: str, rounds: int, quick: bool, processes: int = 1) -> dict[str
 
 
 def _measure_once(name: str, rounds: int, quick: bool) -> dict[str, float]:
-    """Seconds under each request, in one process each."""
-    with ExitStack() as stack:
-        workers = {}
-        for request, variables in REQUESTS.items():
-            worker = stack.enter_context(_worker(name, variables, quick, is_chosen=request == CHOSEN))
-            try:
-                worker.receive()
-                worker.check()
-            except BenchmarkError:
-                if request == CHOSEN:
-                    raise
-                continue
-            workers[request] = worker
-        order = list(workers)
-        taken: dict[str, list[float]] = {request: [] for request in order}
-        for turn in range(rounds):
-            first = turn % len(order)
-            for one in order[first:] + order[:first]:
-                taken[one].append(float(workers[one].ask("run")["cpu"]))
-        return {request: median(seconds) for request, seconds in taken.items()}
-
-
-def _worker(name: str, variables: Mapping[str, str], quick: bool, is_chosen: bool) -> Worker:
-    errors = None if is_chosen else subprocess.DEVNULL  # of a form that cannot run the kernel
-    return Worker(name, OURS, quick, Environment(OWN.python, variables), errors=errors)
+    """Seconds under each request, in forks of one process."""
+    command = [sys.executable, "-m", "benchmarks.form_worker", name, "quick" if quick else "full", str(rounds)]
+    variables = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # forks have no threads that they were not made with
+    done = subprocess.run(
+        command, cwd=ROOT, env=variables, input=json.dumps(REQUESTS), capture_output=True, text=True,
+    )  # fmt: skip
+    taken = json.loads(done.stdout) if not done.returncode else {}
+    if CHOSEN not in taken:
+        raise BenchmarkError(f"{name} ended with status {done.returncode}: {done.stderr}")
+    return {request: median(seconds) for request, seconds in taken.items()}
 
 
 def compare(names: Sequence[str], rounds: int, quick: bool, processes: int = 1) -> dict[str, float]:

@@ -1,4 +1,5 @@
-"""Short kernels whose values leave registers unused run in gangs of twice as many lanes."""
+"""Short kernels whose values leave registers unused run in gangs of twice as many lanes, loops whose values do not fit
+them in gangs of half as many."""
 
 from __future__ import annotations
 
@@ -46,6 +47,39 @@ end:
   ret void
 """
 """A kernel that reads where its first array says."""
+
+
+HELD = vector_registers() * vector_bytes() // default_lanes() // 8
+"""How many integers of 64 bits of each lane take all registers."""
+
+ROUNDS = 50  # more than loops are unrolled for
+
+
+def sums_in_loop(count: int) -> str:
+    """A kernel that adds up the columns of *count* rows of numbers at once, in a loop over `ROUNDS` times as many."""
+    numbers = range(count)
+    lines = ["  br label %loop", "loop:", "  %round = phi i64 [0, %entry], [%next, %loop]"]
+    lines += [f"  %sum.{number} = phi i64 [{number}, %entry], [%more.{number}, %loop]" for number in numbers]
+    lines.append(f"  %row = mul nsw i64 %round, {count}")
+    for number in numbers:
+        lines += [
+            f"  %row.{number} = add nsw i64 %row, {number}",
+            f"  %start.{number} = mul nsw i64 %row.{number}, {THREADS}",
+            f"  %at.{number} = add nsw i64 %start.{number}, %i",
+            f"  %p.{number} = getelementptr i64, ptr %x, i64 %at.{number}",
+            f"  %v.{number} = load i64, ptr %p.{number}",
+            f"  %more.{number} = add i64 %sum.{number}, %v.{number}",
+        ]
+    lines += [
+        "  %next = add nsw i64 %round, 1",
+        f"  %done = icmp eq i64 %next, {ROUNDS}",
+        "  br i1 %done, label %end, label %loop",
+        "end:",
+        "  %total.0 = add i64 %more.0, 0",
+    ]
+    lines += [f"  %total.{number} = xor i64 %total.{number - 1}, %more.{number}" for number in numbers[1:]]
+    return "\n".join([*lines, "  %to = getelementptr i64, ptr %out, i64 %i",
+                      f"  store i64 %total.{count - 1}, ptr %to", "  ret void"])  # fmt: skip
 
 
 def launch(device: Device, body: str, x: np.ndarray, out: np.ndarray, threads: int = THREADS) -> tuple[str, np.ndarray]:
@@ -152,3 +186,19 @@ def test_of_clamped_indices_gangs_stay_as_they_are(device: Device, index: str, t
     places = np.maximum(np.arange(THREADS) - 1, 0) if times == 1 else np.arange(THREADS)
     np.testing.assert_array_equal(found, np.maximum(x[places], 50))
     assert lanes_of(form) == times * default_lanes()
+
+
+@pytest.mark.parametrize(("count", "is_half"), [(HELD - 1, False), (HELD, True), (HELD + 3, True)])
+def test_loops_whose_values_take_all_registers_have_fewer_lanes(device: Device, count: int, is_half: bool) -> None:
+    x = np.random.default_rng(2).integers(-1000, 1000, (ROUNDS, count, THREADS))
+    form, found = launch(device, sums_in_loop(count), x, np.zeros(THREADS, np.int64))
+    sums = x.sum(axis=0) + np.arange(count)[:, None]
+    np.testing.assert_array_equal(found, np.bitwise_xor.reduce(sums, axis=0))
+    assert lanes_of(form) == (max(default_lanes() // 2, 8) if is_half else default_lanes())
+
+
+def test_a_width_that_was_asked_for_is_kept(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_HIP_CPU_WIDTH", str(default_lanes()))
+    x = np.random.default_rng(3).integers(-1000, 1000, (ROUNDS, HELD, THREADS))
+    form, _ = launch(device, sums_in_loop(HELD), x, np.zeros(THREADS, np.int64))
+    assert lanes_of(form) == default_lanes()

@@ -48,29 +48,62 @@ def _takes_lanes_apart(value: Instruction, block: Block, shapes: VectorShapes, s
     return step not in (0, size_of(accessed))
 
 
+def fills_registers_in_loops(shapes: VectorShapes, size_of: SizeOf, width: int) -> bool:
+    """Whether what lives from one iteration of a loop to the next takes all registers in gangs of *width*: then each
+    iteration stores some of it to memory and loads it again, and with half as many lanes all may stay."""
+    return width * _most_bytes_between_iterations(shapes, size_of) >= vector_registers() * vector_bytes()
+
+
 def most_live_bytes(shapes: VectorShapes, size_of: SizeOf) -> int:
     """The most bytes of a lane's values that differ between lanes and live at the same time. Conditions are bits of
     other registers."""
-    sizes = {
+    sizes = _sizes_in_registers(shapes, size_of)
+    entering = _live_at_starts(shapes)
+    most = 0
+    for block in shapes.order.blocks:
+        live = _live_at_end(block, shapes, entering)
+        for value in reversed(block.instructions):
+            most = max(most, _bytes_of(live, sizes))
+            _go_before(value, live)
+    return most
+
+
+def _most_bytes_between_iterations(shapes: VectorShapes, size_of: SizeOf) -> int:
+    sizes = _sizes_in_registers(shapes, size_of)
+    entering = _live_at_starts(shapes)
+    headers = {loop: block for block in reversed(shapes.order.blocks) for loop in shapes.order.loops[block]}
+    return max((_bytes_of(entering[header] | set(header.phis), sizes) for header in headers.values()), default=0)
+
+
+def _sizes_in_registers(shapes: VectorShapes, size_of: SizeOf) -> dict[Instruction, int]:
+    """Bytes of each value of a lane that differs between lanes."""
+    return {
         value: size_of(value.type)
         for value in shapes.homes
         if not value.is_terminator and _is_held(value.type) and shapes.at_definition(value) is VARYING
     }
+
+
+def _live_at_starts(shapes: VectorShapes) -> dict[Block, set[Value]]:
+    """The values that each block is entered with and that it, or one behind it, uses; without its phis."""
     entering: dict[Block, set[Value]] = {block: set() for block in shapes.order.blocks}
-    most = 0
     grows = True
     while grows:
         grows = False
         for block in reversed(shapes.order.blocks):
             live = _live_at_end(block, shapes, entering)
             for value in reversed(block.instructions):
-                most = max(most, _bytes_of(live, sizes))
-                live.discard(value)
-                if value.opcode != "phi":
-                    live.update(value.operands)
+                _go_before(value, live)
             grows |= not live <= entering[block]
             entering[block] |= live
-    return most
+    return entering
+
+
+def _go_before(value: Instruction, live: set[Value]) -> None:
+    """Make what is *live* behind *value* what is live before it."""
+    live.discard(value)
+    if value.opcode != "phi":
+        live.update(value.operands)
 
 
 def _is_held(kind: ir.Type) -> bool:

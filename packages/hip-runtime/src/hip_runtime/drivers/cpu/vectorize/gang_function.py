@@ -15,6 +15,7 @@ from hip_runtime.drivers.cpu.analyses.clamps import InsideShapes, has_clamps
 from hip_runtime.drivers.cpu.analyses.double_width import gains_by_double_width
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES
+from hip_runtime.drivers.cpu.analyses.register_pressure import fills_registers_in_loops
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.analyses.vector_shapes import LaneShapes, VectorShapes
 from hip_runtime.drivers.cpu.ir import remarks
@@ -100,6 +101,10 @@ class GangFunction:
         return self.privates.fits_registers(2 * self.width) and gains_by_double_width(
             self.shapes, self._size_of, self.width, fills_gangs
         )
+
+    def prefers_half_width(self) -> bool:
+        """Whether gangs of half the width are better."""
+        return fills_registers_in_loops(self.shapes, self._size_of, self.width)
 
     def follow_rows(self, widens: bool) -> GangFunction | None:
         """The same function for gangs that begin where rows do, of twice the width if it *widens* and that is better;

@@ -130,6 +130,47 @@ def test_elements_that_some_lanes_look_up(device: Device, check: str, times: int
     np.testing.assert_array_equal(found[:THREADS], np.where(x > 7, 9, 0))
 
 
+@pytest.mark.parametrize(("kind", "dtype", "times"), [("i8", "u1", 1), ("i16", "u2", 1), ("i32", "u4", 2)])
+def test_small_elements_that_lanes_look_up(device: Device, kind: str, dtype: str, times: int) -> None:
+    body = GATHER.replace("CHECK", "br label %read").replace("float", kind)
+    x = np.random.default_rng(4).integers(THREADS, 2 * THREADS, THREADS).astype(np.int32)
+    table = np.random.default_rng(5).integers(0, 200, 2 * THREADS).astype(dtype)
+    form, found = launch(device, body, x, table)
+    assert lanes_of(form) == times * default_lanes()
+    np.testing.assert_array_equal(found[:THREADS], table[x])
+
+
+@pytest.mark.parametrize(("check", "times"), [
+    ("%some = fcmp ogt float %v, 7.0\n  br i1 %some, label %note, label %on", 1),
+    ("br label %note", 2),
+], ids=["some lanes", "all lanes"])  # fmt: skip
+def test_what_a_loop_does_for_some_lanes(device: Device, check: str, times: int) -> None:
+    body = f"""
+  br label %loop
+loop:
+  %round = phi i64 [0, %entry], [%next, %on]
+  %row = mul nsw i64 %round, {THREADS}
+  %at = add nsw i64 %row, %i
+  %p = getelementptr float, ptr %x, i64 %at
+  %v = load float, ptr %p
+  {check}
+note:
+  %to = getelementptr float, ptr %out, i64 %i
+  store float %v, ptr %to
+  br label %on
+on:
+  %next = add nsw i64 %round, 1
+  %done = icmp eq i64 %next, {ROUNDS}
+  br i1 %done, label %end, label %loop
+end:
+  ret void
+"""
+    x = np.random.default_rng(6).integers(0, 9, (ROUNDS, THREADS)).astype(np.float32)
+    form, found = launch(device, body, x, np.zeros(THREADS, np.float32))
+    assert lanes_of(form) == times * default_lanes()
+    np.testing.assert_array_equal(found, np.where((x > 7).any(axis=0), 8, 0) if times == 1 else x[-1])
+
+
 @pytest.mark.parametrize(("threads", "times"), [(THREADS, 2), (3 * default_lanes(), 1), (default_lanes(), 1)])
 def test_rows_of_a_block_are_whole_gangs(device: Device, threads: int, times: int) -> None:
     x = np.arange(THREADS, dtype=np.float32)

@@ -17,6 +17,9 @@ from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.object_code.host_machine import vector_bytes, vector_registers
 
+_LEAST_GATHERED = 4
+"""Bytes of the smallest elements that processors load from anywhere by one instruction."""
+
 _MOST_INSTRUCTIONS = 100
 """Of longer functions, what a gang does once is a small part."""
 
@@ -27,6 +30,8 @@ def has_registers_left(shapes: VectorShapes, size_of: SizeOf, width: int) -> boo
     if len(shapes.homes) > _MOST_INSTRUCTIONS or any(map(_is_of_block, shapes.homes)):
         return False
     if any(_takes_lanes_apart(value, block, shapes, size_of) for value, block in shapes.homes.items()):
+        return False
+    if any(_is_often_left_out(block, shapes) for block in shapes.order.blocks):
         return False
     return 2 * width * most_live_bytes(shapes, size_of) < vector_registers() * vector_bytes()
 
@@ -42,10 +47,17 @@ def _takes_lanes_apart(value: Instruction, block: Block, shapes: VectorShapes, s
     if value.opcode not in ("load", "store"):
         return False
     step = shapes.of(value.operands[-1], block)
+    accessed = size_of(value.type if value.opcode == "load" else value.operands[0].type)
     if step is VARYING:
-        return block in shapes.masked or bool(shapes.order.loops[block])
-    accessed = value.type if value.opcode == "load" else value.operands[0].type
-    return step not in (0, size_of(accessed))
+        return block in shapes.masked or bool(shapes.order.loops[block]) or accessed < _LEAST_GATHERED
+    return step not in (0, accessed)
+
+
+def _is_often_left_out(block: Block, shapes: VectorShapes) -> bool:
+    """Whether *block* runs for some lanes only in a loop that is run for all: of more lanes, more often one of them
+    needs it."""
+    loops = shapes.order.loops[block]
+    return block in shapes.masked and bool(loops) and any(other not in shapes.masked for other in loops[-1])
 
 
 def fills_registers_in_loops(shapes: VectorShapes, size_of: SizeOf, width: int) -> bool:

@@ -25,6 +25,7 @@ from hip_runtime.drivers.cpu.passes.inline import find_functions, inline_functio
 from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
 from hip_runtime.drivers.cpu.passes.merge_phis import merge_phis
 from hip_runtime.drivers.cpu.passes.unroll_steps import find_steps, mark_unrolled
+from hip_runtime.drivers.cpu.passes.wrapped_remainders import replace_wrapped_remainders
 from hip_runtime.drivers.cpu.strategies.form_choice import check_callees
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import AxisChoice, Tile, joins_for_rows
@@ -86,6 +87,8 @@ def read_kernel(
     record("mark_elementwise_calls", function)
     merge_phis(function)
     record("merge_phis", function)
+    replace_wrapped_remainders(function)
+    record("replace_wrapped_remainders", function)
     frozen = LOADS_ARE_LATE and freeze_loads(function)
     record("freeze_loads", function)
     spin_loops = 0 if request.is_single_thread else insert_yields(function)

@@ -151,3 +151,45 @@ def test_data_decides(
             places = np.where(left < right, values[taken], values[otherwise]) & 1023
             np.testing.assert_array_equal(out.copy_to_host(), table.view(np.int32)[places], f"{first}, {bound}")
     assert max(coherent_versions) == 0
+
+
+JUMPS = """
+define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %table, i64 %first, i64 %bound, i64 %elsewhere) {{
+entry:
+{index}
+  %x = add i64 %first, %i
+  %c = icmp {predicate} i64 %x, %bound
+  %by = select i1 %c, i64 {taken}, i64 {otherwise}
+  %y = add i64 %x, %by
+  %p = getelementptr i32, ptr %table, i64 %y
+  %v = load i32, ptr %p
+  %q = getelementptr i32, ptr %out, i64 %i
+  store i32 %v, ptr %q
+  ret void
+}}
+"""
+
+
+@pytest.mark.parametrize(("predicate", "taken", "otherwise", "is_versioned"), [
+    ("slt", 1, -100, True),
+    ("sgt", -100, 1, True),
+    ("ult", 1, 200, True),
+    ("eq", 300, -1, True),
+    ("eq", -1, 300, False),
+    ("slt", 2, -1, False),
+])  # fmt: skip
+def test_jumps_at_an_edge(
+    device: Device, coherent_versions: list[int], predicate: str, taken: int, otherwise: int, is_versioned: bool
+) -> None:
+    text = JUMPS.format(index=GLOBAL_X, predicate=predicate, taken=taken, otherwise=otherwise)
+    table = np.random.default_rng(7).integers(0, 1 << 20, TABLE, np.int32)
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(WIDTH):
+        function = device.load(code(text, "k", PARAMETERS)).function("k")
+        memory = to_device(table)
+        for first, bound in ((150, 200), (150, 150), (150, 149), (150, 309), (150, 310), (200, 0), (200, 1000)):
+            out = to_device(np.zeros(COUNT, np.int32))
+            function.launch(COUNT // BLOCK, BLOCK, pack(function.kernel, out.address, memory.address, first, bound, 0))
+            compare = COMPARE[predicate if predicate in COMPARE else predicate[1:]]
+            places = [x + (taken if compare(x, bound) else otherwise) for x in range(first, first + COUNT)]
+            np.testing.assert_array_equal(out.copy_to_host(), table[places], f"{first}, {bound}")
+    assert max(coherent_versions) == is_versioned

@@ -71,6 +71,17 @@ REPLACED: dict[str, tuple[str, str, str, str]] = {
         NATURAL, "%d = icmp slt i64 %x, %n\n  %e = icmp slt i64 %x, %m\n  %c = select i1 %e, i1 %d, i1 false", IF_LESS,
         NEXT,
     ),
+    "the next by low bits": (NATURAL, "%c = icmp slt i64 %x, 32", IF_LESS, "%a = add i64 %x, 1\n  %r = and i64 %a, 31"),
+    "the one before by low bits": (
+        NATURAL, "%c = icmp slt i64 %x, 32", IF_LESS, "%a = add i64 %x, -1\n  %r = and i64 %a, 31"
+    ),
+    "the one before by low bits, once around": (
+        NATURAL, "%c = icmp samesign ult i64 %x, 32", IF_LESS, "%a = add i64 %x, 31\n  %r = and i64 %a, 31"
+    ),
+    "itself by low bits": (NATURAL, "%c = icmp slt i64 %x, 32", IF_LESS, "%a = add i64 %x, 64\n  %r = and i64 %a, 31"),
+    "the other one by low bits": (
+        NATURAL, "%c = icmp slt i64 %x, 2", IF_LESS, "%a = add i64 %x, 1\n  %r = and i64 %a, 1"
+    ),
     "of a sum": ("add nuw nsw i64 %wide, 3", LESS, IF_LESS, "%a = add i64 %wide, 4\n  %r = urem i64 %a, %n"),
     "of a difference": (
         NATURAL, "%n.1 = add i64 %n, -2\n  %c = icmp slt i64 %x, %n.1", IF_LESS,
@@ -89,6 +100,18 @@ KEPT: dict[str, tuple[str, str, str, str]] = {
         NATURAL, LESS, IF_LESS, "%l = add i64 %n, -1\n  %a = add i64 %l, %x\n  %r = srem i64 %a, %n"
     ),
     "a product": (NATURAL, LESS, IF_LESS, "%l = shl i64 %x, 1\n  %a = add i64 %l, 1\n  %r = urem i64 %a, %n"),
+    "two steps by low bits": (
+        NATURAL, "%c = icmp slt i64 %x, 32", IF_LESS, "%a = add i64 %x, 2\n  %r = and i64 %a, 31"
+    ),
+    "low bits of another number": (
+        NATURAL, "%c = icmp slt i64 %x, 64", IF_LESS, "%a = add i64 %x, 1\n  %r = and i64 %a, 31"
+    ),
+    "bits that are not the low ones": (
+        NATURAL, "%c = icmp slt i64 %x, 31", IF_LESS, "%a = add i64 %x, 1\n  %r = and i64 %a, 30"
+    ),
+    "low bits of a number with a sign": (
+        "sext i32 %t to i64", "%c = icmp slt i64 %x, 32", IF_LESS, "%a = add i64 %x, 1\n  %r = and i64 %a, 31"
+    ),
     "another divisor": (NATURAL, LESS, IF_LESS, NEXT.replace("%n", "%m")),
     "a check of something else": (NATURAL, "%c = icmp slt i64 %m, %n", IF_LESS, NEXT),
     "a check of numbers without sign": (NATURAL, "%c = icmp ult i64 %x, %n", IF_LESS, NEXT),
@@ -124,7 +147,10 @@ def read(text: str) -> Function:
 
 
 def divisions(function: Function) -> int:
-    return sum(value.opcode in ("urem", "srem") for value in function.instructions())
+    return sum(
+        value.opcode in ("urem", "srem") or (value.opcode == "and" and value.type == ir.IntType(64))
+        for value in function.instructions()
+    )
 
 
 @pytest.mark.parametrize("case", REPLACED)
@@ -239,7 +265,13 @@ RESULTS: dict[str, Callable[[int, int], int]] = {
     "the next in Python": lambda x, n: (x + 1) % n,
     "behind an early return": lambda x, n: (x + 1) % n,
     "behind a reversed check": lambda x, n: (x + 1) % n,
+    "the next by low bits": lambda x, n: (x + 1) % 32,
+    "the one before by low bits": lambda x, n: (x - 1) % 32,
+    "the one before by low bits, once around": lambda x, n: (x - 1) % 32,
+    "the other one by low bits": lambda x, n: 1 - x,
 }
+BELOW = {case: 2 if "other" in case else 32 for case in RESULTS if "low bits" in case}
+"""The number that the threads of a case are compared with, if it is a constant."""
 
 
 @pytest.mark.parametrize("form", ["vectors", "loop"])
@@ -251,5 +283,5 @@ def test_remainders(device: Device, case: str, form: str) -> None:
         for n in (0, 1, 2, 3, 15, 16, 17, 33, 63, 64, 100, -1, (1 << 63) - 1):
             out = to_device(np.full(64, -7, np.int64))
             function.launch(1, 64, pack(function.kernel, out.address, n, 0))
-            expected = [RESULTS[case](x, n) if x < n else -7 for x in range(64)]
+            expected = [RESULTS[case](x, n) if x < BELOW.get(case, n) else -7 for x in range(64)]
             np.testing.assert_array_equal(out.copy_to_host(), expected, str(n))

@@ -142,3 +142,26 @@ def test_other_remainders(size: int) -> None:
         rolled[-(-size // 64), 64](a, np.array([by]), out)
         expected = a[(index + by) % size] + 10 * a[(index + 2) % size] + 100 * a[(index - by) % size]
         np.testing.assert_array_equal(out, expected + 1000 * a[(index + 1) % (size + 3) % size])
+
+
+def of_constant_size(size: int) -> Any:
+    """A kernel for so many columns and rows."""
+
+    @hip.jit
+    def kernel(a, out):
+        x, y = hip.grid(2)
+        if x < size and y < size:
+            left, right = (x - 1 + size) % size, (x + 1) % size
+            out[y, x] = a[y, left] + 2 * a[y, right] + 3 * a[(y - 1) % size, x] + 4 * a[(y + 1) % size, x]
+
+    return kernel
+
+
+@pytest.mark.parametrize("form", ["auto", "vectors"])
+@pytest.mark.parametrize("size", [1, 2, 3, 32, 33, 64, 100, 128])
+def test_a_torus_of_constant_size(size: int, form: str) -> None:
+    a = np.random.default_rng(5).integers(0, 20, (size, size))
+    out = np.zeros_like(a)
+    with config.cpu_form.scope(form):
+        of_constant_size(size)[(-(-size // 16), -(-size // 16)), (16, 16)](a, out)
+    np.testing.assert_array_equal(out, around(a))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.coherent_divisions import REPEATED
 from hip_runtime.drivers.cpu.analyses.conditions import mirror, negate
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
@@ -20,6 +21,8 @@ from hip_runtime.drivers.cpu.llvmir import I1
 
 _LOWER = frozenset({"smax", "umax", "usub.sat"})
 _UPPER = frozenset({"smin", "umin"})
+_LEAST_JUMP = 64
+"""The least distance that is far away, in lanes: of fewer, gangs with none at the edge would be few."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ class Clamp:
 @dataclass(frozen=True)
 class Wrap(Clamp):
     """A clamp that is a ``select``: *value* is *index* but in lanes at an edge, where it is *limit*. At an edge is a
-    lane whose *compared*, which grows by *step* from lane to lane, is to *bound* as *predicate* says."""
+    lane whose *compared*, which grows by *step* from lane to lane, is to *bound* as *predicate* says. What is added to
+    an index may be one, too, whose *stride* is 0."""
 
     compared: Value
     bound: Value
@@ -90,7 +94,8 @@ def as_clamp(value: Instruction, stride_of: Callable[[Value], Shape]) -> Clamp |
 
 def _as_wrap(value: Instruction, stride_of: Callable[[Value], Shape]) -> Wrap | None:
     """A ``select`` of a number that grows from lane to lane and one that is the same in all, by a comparison of two
-    such, as a clamp; ``None`` if it is none, or lanes that are equal to the bound alone would not be at the edge."""
+    such, as a clamp; ``None`` if it is none, or lanes that are equal to the bound alone would not be at the edge. Two
+    constants are one if the other leads far away."""
     condition, taken, otherwise = value.operands
     if not isinstance(condition, Instruction) or condition.opcode != "icmp":
         return None
@@ -100,13 +105,22 @@ def _as_wrap(value: Instruction, stride_of: Callable[[Value], Shape]) -> Wrap | 
     predicate = condition.predicate
     if stride_of(bound):
         compared, bound, predicate = bound, compared, mirror(predicate)
-    at_edge = stride_of(taken) == 0
+    at_edge = stride_of(taken) == 0 and not _goes_back(taken, otherwise)
     index, limit = (otherwise, taken) if at_edge else (taken, otherwise)
     predicate = predicate if at_edge else negate(predicate)
     step, stride = stride_of(compared), stride_of(index)
-    if not step or not stride or stride_of(bound) != 0 or stride_of(limit) != 0 or predicate == "ne":
+    if not step or stride is VARYING or stride_of(bound) != 0 or stride_of(limit) != 0 or predicate == "ne":
+        return None
+    if not stride and not _goes_back(index, limit):
         return None
     return Wrap(value, index, limit, stride, compared, bound, predicate, step)
+
+
+def _goes_back(near: Value, far: Value) -> bool:
+    """Whether *near* and *far* are constants, by one of which an index goes on, and by the other returns at an edge:
+    LLVM makes that of ``(x + 1) % 500``."""
+    steps, jump = signed_number(near), signed_number(far)
+    return steps is not None and jump is not None and abs(steps) < _LEAST_JUMP <= abs(jump)
 
 
 class InsideShapes(VectorShapes):

@@ -46,6 +46,10 @@ class KnownOrders:
         """What is known to be less than *bound* in *block*."""
         return (known for known in self._known if known.greater is bound and self.holds(known, block))
 
+    def below_number(self, number: int, block: Block) -> Iterator[KnownOrder]:
+        """What is known to be less than *number* in *block*."""
+        return (known for known in self._known if signed_number(known.greater) == number and self.holds(known, block))
+
     def holds(self, known: KnownOrder, block: Block) -> bool:
         """Whether what is *known* holds in *block*."""
         return self._flow.dominates(known.block, block)

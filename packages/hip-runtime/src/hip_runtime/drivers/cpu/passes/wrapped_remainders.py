@@ -19,7 +19,9 @@ from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1, I64
 from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
 
-_REMAINDERS = frozenset({"urem", "srem"})
+_REMAINDERS = frozenset({"urem", "srem", "and"})
+"""Opcodes of remainders; LLVM makes ``and`` of such by a power of two."""
+
 _LARGEST = (1 << 63) - 1
 
 
@@ -64,15 +66,32 @@ def _find(value: Instruction, block: Block, orders: KnownOrders) -> _Neighbour |
     remainder = value if value.opcode in _REMAINDERS else _find_corrected(value)
     if remainder is None or value.type != I64:
         return None
+    if value.opcode == "and":
+        return _find_masked(value, block, orders)
     dividend, divisor = remainder.operands
     for known in orders.below(divisor, block):
         if is_natural(known.lesser):
-            near = take_number_apart(dividend).minus(take_number_apart(known.lesser))
-            around = near.minus(take_number_apart(divisor))
-            if near.number in ((0, 1) if value is remainder else (-1,)):
-                return _Neighbour(value, known, near.number)
-            if around.number in (-1, 0, 1) and remainder.opcode == "urem":  # does not exceed 64 bits
-                return _Neighbour(value, known, around.number)
+            steps = take_number_apart(dividend).minus(take_number_apart(known.lesser))
+            near, around = steps.number, steps.minus(take_number_apart(divisor)).number
+            if near is not None and near in ((0, 1) if value is remainder else (-1,)):
+                return _Neighbour(value, known, near)
+            if around in (-1, 0, 1) and remainder.opcode == "urem":  # the sum does not exceed 64 bits
+                return _Neighbour(value, known, around)
+    return None
+
+
+def _find_masked(value: Instruction, block: Block, orders: KnownOrders) -> _Neighbour | None:
+    """*value*, the low bits of a number, as the remainder by the least power of two that has more, if it is such a
+    neighbour. It is the remainder of negative numbers, too."""
+    dividend, mask = value.operands
+    number = signed_number(mask)
+    if number is None or number <= 0 or number & (number + 1):
+        return None
+    divisor = number + 1
+    for known in orders.below_number(divisor, block):
+        near = take_number_apart(dividend).minus(take_number_apart(known.lesser)).number
+        if near is not None and is_natural(known.lesser) and (near + 1) % divisor <= 2:
+            return _Neighbour(value, known, (near + 1) % divisor - 1)
     return None
 
 
@@ -133,6 +152,9 @@ def _write(neighbour: _Neighbour) -> list[Instruction]:
         at_edge = make("icmp", step, divisor, predicate="eq")
         return [step, at_edge, make("select", at_edge, constant(I64, 0), step)]
     at_edge = make("icmp", index, constant(I64, 0), predicate="eq")
+    number = signed_number(divisor)
+    if number is not None:
+        return [step, at_edge, make("select", at_edge, constant(I64, number - 1), step)]
     last = make("add", divisor, constant(I64, -1), flags=("nsw",))
     return [step, at_edge, last, make("select", at_edge, last, step)]
 

@@ -9,33 +9,28 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from hip_runtime.drivers.cpu.ir.control_flow import ControlFlow
 from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
-from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import Constant, Function, Instruction, Value
 
 _COMPUTES = BINARY | CASTS | {"fneg", "icmp", "fcmp", "select", "getelementptr"}
 """Opcodes of what depends on the operands alone."""
 
 
 def merge_common_values(function: Function) -> bool:
-    """Use the first of values that *function* computes alike, where it was computed in any case; whether there were
-    any."""
-    flow = ControlFlow(function)
-    known: defaultdict[object, list[tuple[Instruction, Block]]] = defaultdict(list)
+    """Use the first of values that a block of *function* computes alike; whether there were any. Conditions of branches
+    stay where these are, as what lanes agree on is asked there."""
     replaced: dict[Value, Value] = {}
-    for block in flow.reachable:
+    for block in function.blocks:
+        known: defaultdict[object, list[Instruction]] = defaultdict(list)
         for value in block.instructions:
             value.operands = [replaced.get(operand, operand) for operand in value.operands]
-            if value.opcode not in _COMPUTES:
-                continue
-            alike = known[_describe(value)]
-            found = next(
-                (other for other, above in alike if flow.dominates(above, block) and _gives(other, value)), None
-            )
-            if found is None:
-                alike.append((value, block))
-            else:
-                replaced[value] = found
+            if value.opcode in _COMPUTES:
+                alike = known[_describe(value)]
+                found = next((other for other in alike if _gives(other, value)), None)
+                if found is None:
+                    alike.append(value)
+                else:
+                    replaced[value] = found
     for block in function.blocks:
         block.instructions = [value for value in block.instructions if value not in replaced]
         for value in block.instructions:

@@ -30,10 +30,27 @@ class AddressTerms:
     terms: frozenset[tuple[Value, int]]
     offset: int
 
+    @property
+    def number(self) -> int | None:
+        """The number that it is, if it depends on no value."""
+        return None if self.terms else self.offset
+
+    def minus(self, other: AddressTerms) -> AddressTerms:
+        """By what it differs from *other*."""
+        rest = Counter(dict(self.terms))
+        rest.subtract(dict(other.terms))
+        terms = frozenset((value, scale) for value, scale in rest.items() if scale)
+        return AddressTerms(terms, self.offset - other.offset)
+
 
 def take_apart(pointer: Value, size_of: SizeOf, guess: Guess | None = None) -> AddressTerms:
     """*pointer* as a sum, in which indices are what they are by a *guess*."""
     return _Sum(size_of, guess).of(pointer)
+
+
+def take_number_apart(value: Value) -> AddressTerms:
+    """*value*, of 64 bits, as a sum of such, times factors, and an offset."""
+    return _Sum(lambda kind: 0, None).of_number(value)
 
 
 class _Sum:
@@ -48,6 +65,13 @@ class _Sum:
         while isinstance(pointer, Instruction) and pointer.opcode == "getelementptr" and self._add_step(pointer):
             pointer = pointer.operands[0]
         self._terms[pointer] += 1
+        return self._collect()
+
+    def of_number(self, value: Value) -> AddressTerms:
+        self._add(value, 1)
+        return self._collect()
+
+    def _collect(self) -> AddressTerms:
         return AddressTerms(frozenset((value, scale) for value, scale in self._terms.items() if scale), self._offset)
 
     def _add_step(self, pointer: Instruction) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.address_terms import take_apart
-from hip_runtime.drivers.cpu.analyses.clamps import Clamp, as_clamp
+from hip_runtime.drivers.cpu.analyses.clamps import Clamp, Wrap, as_clamp
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
@@ -69,6 +69,8 @@ def _find_chain(value: Value, block: Block, shapes: VectorShapes) -> tuple[Clamp
             return ()
         clamps.append(clamp)
         value = clamp.index
+    if any(isinstance(clamp, Wrap) for clamp in clamps[:-1]):
+        return ()  # one number does not tell whether others of the same lane are at an edge
     return tuple(clamps)
 
 

@@ -1,4 +1,5 @@
-"""Clamps: indices of neighbours that are held within limits, as by ``max(x - 1, 0)`` and ``min(x + 1, width - 1)``.
+"""Clamps: indices of neighbours that are held within limits, as by ``max(x - 1, 0)`` and ``min(x + 1, width - 1)``, or
+that begin anew at an edge, as by ``x + 1 if x < width - 1 else 0``.
 
 In most gangs no lane is at a limit, and what is clamped is consecutive there.
 """
@@ -10,13 +11,18 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.coherent_divisions import REPEATED
+from hip_runtime.drivers.cpu.analyses.conditions import mirror, negate
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
+from hip_runtime.drivers.cpu.llvmir import I1
 
 _LOWER = frozenset({"smax", "umax", "usub.sat"})
 _UPPER = frozenset({"smin", "umin"})
+_LEAST_JUMP = 64
+"""The least distance that is far away, in lanes: of fewer, gangs with none at the edge would be few."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,18 @@ class Clamp:
         return _name(self.value) == "usub.sat"
 
 
+@dataclass(frozen=True)
+class Wrap(Clamp):
+    """A clamp that is a ``select``: *value* is *index* but in lanes at an edge, where it is *limit*. At an edge is a
+    lane whose *compared*, which grows by *step* from lane to lane, is to *bound* as *predicate* says. What is added to
+    an index may be one, too, whose *stride* is 0."""
+
+    compared: Value
+    bound: Value
+    predicate: str
+    step: int
+
+
 def find_clamps(block: Block, shapes: VectorShapes) -> list[Clamp]:
     """The clamps of *block* that differ from lane to lane: of numbers that grow by the same from lane to lane, or of
     what such clamps give."""
@@ -61,9 +79,11 @@ def find_clamps(block: Block, shapes: VectorShapes) -> list[Clamp]:
 
 def as_clamp(value: Instruction, stride_of: Callable[[Value], Shape]) -> Clamp | None:
     """*value* as a clamp, if it is one of a number that grows from lane to lane, by what *stride_of* tells."""
-    name = _name(value)
-    if not name or not isinstance(value.type, ir.IntType):
+    if not may_clamp(value):
         return None
+    if value.opcode == "select":
+        return _as_wrap(value, stride_of)
+    name = _name(value)
     one, other = value.operands[:2]
     for index, limit in [(one, other)] if name == "usub.sat" else [(one, other), (other, one)]:
         stride = stride_of(index)
@@ -72,26 +92,59 @@ def as_clamp(value: Instruction, stride_of: Callable[[Value], Shape]) -> Clamp |
     return None
 
 
+def _as_wrap(value: Instruction, stride_of: Callable[[Value], Shape]) -> Wrap | None:
+    """A ``select`` of a number that grows from lane to lane and one that is the same in all, by a comparison of two
+    such, as a clamp; ``None`` if it is none, or lanes that are equal to the bound alone would not be at the edge. Two
+    constants are one if the other leads far away."""
+    condition, taken, otherwise = value.operands
+    if not isinstance(condition, Instruction) or condition.opcode != "icmp":
+        return None
+    if not isinstance(condition.operands[0].type, ir.IntType):
+        return None
+    compared, bound = condition.operands
+    predicate = condition.predicate
+    if stride_of(bound):
+        compared, bound, predicate = bound, compared, mirror(predicate)
+    at_edge = stride_of(taken) == 0 and not _goes_back(taken, otherwise)
+    index, limit = (otherwise, taken) if at_edge else (taken, otherwise)
+    predicate = predicate if at_edge else negate(predicate)
+    step, stride = stride_of(compared), stride_of(index)
+    if not step or stride is VARYING or stride_of(bound) != 0 or stride_of(limit) != 0 or predicate == "ne":
+        return None
+    if not stride and not _goes_back(index, limit):
+        return None
+    return Wrap(value, index, limit, stride, compared, bound, predicate, step)
+
+
+def _goes_back(near: Value, far: Value) -> bool:
+    """Whether *near* and *far* are constants, by one of which an index goes on, and by the other returns at an edge:
+    LLVM makes that of ``(x + 1) % 500``."""
+    steps, jump = signed_number(near), signed_number(far)
+    return steps is not None and jump is not None and abs(steps) < _LEAST_JUMP <= abs(jump)
+
+
 class InsideShapes(VectorShapes):
     """The shapes in gangs of which no lane is at a limit, as in most, for estimates of costs."""
 
     def infer_from(self, instruction: Instruction, block: Block, shapes: Sequence[Shape | str]) -> Shape:
         """As the super class does, but the result of a clamp grows from lane to lane as its index does."""
-        name = _name(instruction)
-        if name and isinstance(instruction.type, ir.IntType):
-            index, limit = shapes[:2] if shapes[1] == 0 or name == "usub.sat" else shapes[1::-1]
-            if isinstance(index, int) and limit == 0:
-                return index
-        return super().infer_from(instruction, block, shapes)
+        clamp = as_clamp(instruction, lambda operand: self.of(operand, block)) if may_clamp(instruction) else None
+        return super().infer_from(instruction, block, shapes) if clamp is None else clamp.stride
 
     def never_wraps(self, value: Value, block: Block) -> bool:
         """As the super class finds, or what is clamped, and so is no index that wraps."""
-        return (isinstance(value, Instruction) and bool(_name(value))) or super().never_wraps(value, block)
+        return (isinstance(value, Instruction) and may_clamp(value)) or super().never_wraps(value, block)
 
 
 def has_clamps(function: Function) -> bool:
-    """Whether *function* has a clamp of integers."""
-    return any(_name(value) for value in function.instructions())
+    """Whether *function* has what may be a clamp."""
+    return any(map(may_clamp, function.instructions()))
+
+
+def may_clamp(value: Instruction) -> bool:
+    """Whether *value* is a clamp if its operands are as those of one."""
+    is_integer = isinstance(value.type, ir.IntType) and value.type != I1
+    return is_integer and (value.opcode == "select" or bool(_name(value)))
 
 
 def addresses(value: Instruction, behind: Sequence[Instruction]) -> bool:

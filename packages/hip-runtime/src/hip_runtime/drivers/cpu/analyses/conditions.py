@@ -9,6 +9,17 @@ from hip_runtime.drivers.cpu.llvmir import I1
 
 _INVERSE = {"slt": "sge", "sge": "slt", "sgt": "sle", "sle": "sgt", "ult": "uge", "uge": "ult", "ugt": "ule",
             "ule": "ugt"}  # fmt: skip
+_MIRROR = str.maketrans("lg", "gl")
+
+
+def negate(predicate: str) -> str:
+    """The predicate of ``icmp`` that holds exactly where *predicate* does not."""
+    return _INVERSE.get(predicate) or {"eq": "ne", "ne": "eq"}[predicate]
+
+
+def mirror(predicate: str) -> str:
+    """The predicate of ``icmp`` for operands that are exchanged."""
+    return predicate.translate(_MIRROR)
 
 
 def split_condition(condition: Value, expected: bool) -> list[Value]:

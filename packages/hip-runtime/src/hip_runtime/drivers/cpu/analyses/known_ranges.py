@@ -29,6 +29,10 @@ class KnownRanges:
         number = signed_number(value)
         return (number, number) if number is not None else self._ranges.get(value)
 
+    def simplify(self, value: Instruction) -> Value | None:
+        """What *value* must be, if its operands decide that; else its range is recorded if it has one."""
+        return _select_arm(value) or _conjoin(value) or self.decide(value)
+
     def decide(self, value: Instruction) -> Constant | None:
         """The constant that *value* must be, if its operands decide that; else its range is recorded if it has one."""
         if not isinstance(value.type, ir.IntType):
@@ -47,8 +51,9 @@ class KnownRanges:
 
     def _derive(self, value: Instruction) -> Range | None:
         assert isinstance(value.type, ir.IntType)
-        known = [self.of(operand) for operand in value.operands]
-        derive = _DERIVED.get(value.opcode)
+        operation = value.callee.rpartition(".")[0] if value.opcode == "call" else value.opcode
+        derive = _DERIVED.get(operation)
+        known = [self.of(operand) for operand in (value.arguments if value.opcode == "call" else value.operands)]
         found = derive(*known) if derive is not None and None not in known else None
         limit = 1 << value.type.width - 1
         return found if found is not None and -limit <= found[0] and found[1] < limit else None
@@ -100,4 +105,27 @@ _DERIVED: dict[str, Callable[..., Range | None]] = {
     "ashr": _shift,
     "sext": _keep_sign,
     "zext": _zero_extend,
+    "llvm.smin": lambda left, right: (min(left[0], right[0]), min(left[1], right[1])),
+    "llvm.smax": lambda left, right: (max(left[0], right[0]), max(left[1], right[1])),
 }
+
+
+def _select_arm(value: Instruction) -> Value | None:
+    """What a ``select`` must choose, if its condition is known, or both are the same number."""
+    if value.opcode != "select":
+        return None
+    condition, taken, otherwise = value.operands
+    if isinstance(condition, Constant) and condition.number is not None:
+        return taken if condition.number else otherwise
+    return taken if signed_number(taken) is not None and signed_number(taken) == signed_number(otherwise) else None
+
+
+def _conjoin(value: Instruction) -> Value | None:
+    """False, if *value* is a conjunction with that; a sum with 0 is the other operand."""
+    for number, operand in enumerate(value.operands[:2]):
+        if isinstance(operand, Constant) and operand.number == 0 and len(value.operands) == 2:
+            if value.opcode == "and":
+                return operand
+            if value.opcode == "add" or (value.opcode in ("sub", "or") and number == 1):
+                return value.operands[1 - number]
+    return None

@@ -10,6 +10,7 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.affine import coefficient, signed_number
+from hip_runtime.drivers.cpu.analyses.conditions import mirror
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.model import AGREE, FIRST, PARAMETER, RAMP, Block, Instruction, Value
 
@@ -157,7 +158,7 @@ def _infer_comparison(analysis: Gang, instruction: Instruction, block: Block, sh
     _, bits, other = split
     predicate = instruction.predicate
     if shapes[0] == 0:
-        predicate = predicate.translate(str.maketrans("lg", "gl"))
+        predicate = mirror(predicate)
     if predicate[1:] in ("lt", "ge"):
         return 0 if analysis.is_multiple(other, bits) else VARYING
     number = signed_number(other)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.ir.control_flow import ControlFlow
 from hip_runtime.drivers.cpu.ir.keywords import BINARY
 from hip_runtime.drivers.cpu.ir.model import AGREE, FIRST, RAMP, ROW, Block, Function, Instruction, Value
 from hip_runtime.drivers.cpu.ir.printer import print_function
@@ -75,7 +76,7 @@ def _check_uses(function: Function) -> Iterator[str]:
             homes[instruction] = block
             if instruction.opcode == "synchronise":  # the result is there from the next block on
                 homes[instruction.operands[0]] = instruction.targets[0]
-    flow = _Flow(function)
+    flow = ControlFlow(function)
     for block in flow.reachable:
         seen: set[Value] = set()
         for instruction in block.instructions:
@@ -106,7 +107,7 @@ def _find_use(value: Value, homes: dict[Value, Block]) -> str:
     return "that is not in the graph" if isinstance(value, Instruction) and value not in homes else ""
 
 
-def _check_phi(phi: Instruction, block: Block, flow: _Flow, homes: dict[Value, Block]) -> Iterator[str]:
+def _check_phi(phi: Instruction, block: Block, flow: ControlFlow, homes: dict[Value, Block]) -> Iterator[str]:
     where = f"phi {phi.name!r} in {block.name!r}"
     sources = flow.predecessors[block]
     if set(phi.targets) & flow.reached != sources:
@@ -173,51 +174,3 @@ def _mistyped_call(instruction: Instruction) -> str:
 
 def _is_pointer(kind: ir.Type) -> bool:
     return isinstance(kind, ir.PointerType)
-
-
-class _Flow:
-    """Reachability and dominance of blocks."""
-
-    def __init__(self, function: Function) -> None:
-        entry = function.blocks[0]
-        self.reachable = _reverse_postorder(entry)
-        self.reached = set(self.reachable)
-        self.predecessors: dict[Block, set[Block]] = {block: set() for block in self.reachable}
-        for block in self.reachable:
-            for target in block.successors:
-                self.predecessors[target].add(block)
-        position = {block: number for number, block in enumerate(self.reachable)}
-        self._bits = {block: 1 << number for block, number in position.items()}
-        everything = (1 << len(self.reachable)) - 1
-        self._dominators = dict.fromkeys(self.reachable, everything)
-        self._dominators[entry] = self._bits[entry]
-        changed = True
-        while changed:
-            changed = False
-            for block in self.reachable[1:]:
-                common = everything
-                for source in self.predecessors[block]:
-                    common &= self._dominators[source]
-                common |= self._bits[block]
-                changed |= common != self._dominators[block]
-                self._dominators[block] = common
-
-    def dominates(self, above: Block, below: Block) -> bool:
-        """Whether *above* is on every path from the entry to *below*, or is it."""
-        return above in self._bits and bool(self._dominators[below] & self._bits[above])
-
-
-def _reverse_postorder(entry: Block) -> list[Block]:
-    order: list[Block] = []
-    seen = {entry}
-    waiting = [(entry, iter(entry.successors))]
-    while waiting:
-        block, targets = waiting[-1]
-        target = next((target for target in targets if target not in seen), None)
-        if target is None:
-            order.append(block)
-            waiting.pop()
-        else:
-            seen.add(target)
-            waiting.append((target, iter(target.successors)))
-    return order[::-1]

@@ -13,6 +13,7 @@ from dataclasses import replace
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruction, Value
+from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
 
 _COMPUTES = (BINARY - DIVISIONS) | CASTS | {"fneg", "icmp", "fcmp", "select", "getelementptr"}
 """Opcodes of what depends on the operands alone, and can be computed anywhere."""
@@ -28,7 +29,7 @@ def merge_phis(function: Function) -> bool:
         replaced.update(found)
         _use_instead(function, dict(found))
     if replaced:
-        _remove_unused(function)
+        remove_unused(function)
     return bool(replaced)
 
 
@@ -105,14 +106,3 @@ def _last(replaced: dict[Value, Instruction], value: Value) -> Value:
     while value in replaced:
         value = replaced[value]
     return value
-
-
-def _remove_unused(function: Function) -> None:
-    """Remove computations that nothing uses, and those that only these used."""
-    while True:
-        used = {operand for user in function.instructions() for operand in user.operands}
-        unused = {value for value in function.instructions() if value.opcode in _COMPUTES and value not in used}
-        if not unused:
-            return
-        for block in function.blocks:
-            block.instructions = [value for value in block.instructions if value not in unused]

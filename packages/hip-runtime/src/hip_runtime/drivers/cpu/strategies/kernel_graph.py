@@ -20,11 +20,13 @@ from hip_runtime.drivers.cpu.ir.model import Argument, Function
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.ir.trace import record
+from hip_runtime.drivers.cpu.passes.common_values import merge_common_values
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
 from hip_runtime.drivers.cpu.passes.inline import find_functions, inline_functions, prepare, unroll_marked
 from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
 from hip_runtime.drivers.cpu.passes.merge_phis import merge_phis
 from hip_runtime.drivers.cpu.passes.unroll_steps import find_steps, mark_unrolled
+from hip_runtime.drivers.cpu.passes.wrapped_remainders import replace_wrapped_remainders
 from hip_runtime.drivers.cpu.strategies.form_choice import check_callees
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import AxisChoice, Tile, joins_for_rows
@@ -86,6 +88,11 @@ def read_kernel(
     record("mark_elementwise_calls", function)
     merge_phis(function)
     record("merge_phis", function)
+    if not request.reach.waiting:  # else what is not computed again would be kept for each thread
+        merge_common_values(function)
+        record("merge_common_values", function)
+    replace_wrapped_remainders(function)
+    record("replace_wrapped_remainders", function)
     frozen = LOADS_ARE_LATE and freeze_loads(function)
     record("freeze_loads", function)
     spin_loops = 0 if request.is_single_thread else insert_yields(function)

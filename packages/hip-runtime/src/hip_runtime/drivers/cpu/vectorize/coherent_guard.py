@@ -8,8 +8,9 @@ from typing import Any
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.analyses.clamps import Clamp
+from hip_runtime.drivers.cpu.analyses.clamps import Clamp, Wrap
 from hip_runtime.drivers.cpu.analyses.coherent_divisions import REPEATED, CoherentDivision
+from hip_runtime.drivers.cpu.analyses.conditions import negate
 from hip_runtime.drivers.cpu.analyses.known_ranges import KnownRanges, constant
 from hip_runtime.drivers.cpu.ir.clone import Copies
 from hip_runtime.drivers.cpu.ir.model import FIRST, RAMP, Block, Constant, Instruction, Value
@@ -38,29 +39,64 @@ class CoherentGuard:
     def add(self, found: CoherentDivision | Clamp, is_compared: bool = False) -> bool:
         """Require that *found* is coherent; ``False`` if that cannot be told here. A clamp that *is_compared* is not
         negative, either, so that it is known not to wrap."""
+        if isinstance(found, Wrap):
+            return self._add_wrap(found)
         return self._add_clamp(found, is_compared) if isinstance(found, Clamp) else self._add_division(found)
 
     def _add_clamp(self, clamp: Clamp, is_compared: bool) -> bool:
         """Require that *clamp* is its index in all lanes, which the first and the last one tell."""
-        kind = clamp.value.type
-        assert isinstance(kind, ir.IntType)
-        reach = (self._width - 1) * clamp.stride
+        kind, sign = clamp.value.type, clamp.sign
         index, limit = (self._available(self._known_value(value)) for value in (clamp.index, clamp.limit))
-        if index is None or limit is None or abs(reach) >= 1 << kind.width - 1:
+        if index is None or limit is None:
             return False
-        first = self._insert("freeze", kind, self._insert(FIRST, kind, index))
-        last = self._insert("add", kind, first, constant(kind, reach))
-        least, largest = (first, last) if reach > 0 else (last, first)
-        sign = clamp.sign
+        ends = self._require_order(index, clamp.stride, sign)
+        if ends is None:
+            return False
+        least, largest = ends
         end, predicate = (largest, f"{sign}le") if clamp.is_upper else (least, f"{sign}ge")
-        self._holds.append(self._insert("icmp", I1, least, largest, predicate=f"{sign}le"))  # does not wrap
         self._holds.append(self._insert("icmp", I1, end, limit, predicate=predicate))
         difference = clamp.subtracts and self._insert("sub", kind, index, limit)
         self._replaced[clamp.value] = difference or index
-        if is_compared and sign == "s" and reach > 0:
-            self._holds.append(self._compare("sge", first, 0))
-            self._replaced[clamp.value] = self._insert(RAMP, kind, first, constant(kind, clamp.stride))
+        if is_compared and sign == "s" and clamp.stride > 0:
+            self._holds.append(self._compare("sge", least, 0))
+            self._replaced[clamp.value] = self._insert(RAMP, kind, least, constant(kind, clamp.stride))
         return True
+
+    def _add_wrap(self, wrap: Wrap) -> bool:
+        """Require that no lane is at the edge, which the first and the last one tell."""
+        compared, bound, index = (
+            self._available(self._known_value(value)) for value in (wrap.compared, wrap.bound, wrap.index)
+        )
+        if compared is None or bound is None or index is None:
+            return False
+        predicate = wrap.predicate
+        ends = self._require_order(compared, wrap.step, "u" if predicate.startswith("u") else "s")
+        if ends is None:
+            return False
+        least, largest = ends
+        if predicate == "eq":
+            below = self._insert("icmp", I1, largest, bound, predicate="slt")
+            above = self._insert("icmp", I1, least, bound, predicate="sgt")
+            self._holds.append(self._insert("or", I1, below, above))
+        else:
+            end = least if predicate[1:].startswith("l") else largest
+            self._holds.append(self._insert("icmp", I1, end, bound, predicate=negate(predicate)))
+        self._replaced[wrap.value] = index
+        return True
+
+    def _require_order(self, index: Value, stride: int, sign: str) -> tuple[Value, Value] | None:
+        """The least and the largest of the lanes' *index*, which is required not to wrap as a number with that *sign*;
+        ``None`` if it always does."""
+        kind = index.type
+        assert isinstance(kind, ir.IntType)
+        reach = (self._width - 1) * stride
+        if abs(reach) >= 1 << kind.width - 1:
+            return None
+        first = self._insert("freeze", kind, self._insert(FIRST, kind, index))
+        last = self._insert("add", kind, first, constant(kind, reach))
+        least, largest = (first, last) if reach > 0 else (last, first)
+        self._holds.append(self._insert("icmp", I1, least, largest, predicate=f"{sign}le"))
+        return least, largest
 
     def _known_value(self, value: Value) -> Value:
         """What stands for *value* where the condition holds."""
@@ -115,7 +151,7 @@ class CoherentGuard:
             if known is not None:
                 self._ranges.learn(copy, known)
             copy.operands = [replaced.get(operand, operand) for operand in copy.operands]
-            found = self._replaced.get(original) or _select_arm(copy) or _conjoin(copy) or self._ranges.decide(copy)
+            found = self._replaced.get(original) or self._ranges.simplify(copy)
             if found is not None:
                 replaced[copy] = found
         for block in copies.blocks.values():
@@ -175,21 +211,3 @@ class CoherentGuard:
         made = Instruction(kind, opcode, list(operands), f"coherent.{opcode}", **rest)
         self._instructions.append(made)
         return made
-
-
-def _select_arm(value: Instruction) -> Value | None:
-    """What a ``select`` must choose, if its condition is known."""
-    if value.opcode != "select" or not isinstance(value.operands[0], Constant) or value.operands[0].number is None:
-        return None
-    return value.operands[1 if value.operands[0].number else 2]
-
-
-def _conjoin(value: Instruction) -> Value | None:
-    """False, if *value* is a conjunction with that; a sum with 0 is the other operand."""
-    for number, operand in enumerate(value.operands[:2]):
-        if isinstance(operand, Constant) and operand.number == 0 and len(value.operands) == 2:
-            if value.opcode == "and":
-                return operand
-            if value.opcode == "add" or (value.opcode in ("sub", "or") and number == 1):
-                return value.operands[1 - number]
-    return None

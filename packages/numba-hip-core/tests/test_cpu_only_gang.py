@@ -12,6 +12,7 @@ from numba import float32, float64, int16, int32, int64, uint8
 
 import numba_hip as hip
 from hip_runtime import config
+from hip_runtime.drivers.cpu.analyses.shared_places import find_shared_place
 from hip_runtime.drivers.cpu.vectorize import gang_function
 from hip_runtime.drivers.cpu.vectorize.shared_cells import CellWidener
 
@@ -171,7 +172,8 @@ def accessed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     class Spy(CellWidener):
         def _find_cells(self, kind: Any, pointer: Any) -> Any:
             cells = super()._find_cells(kind, pointer)
-            found.append(cells is not None)
+            if find_shared_place(pointer, self.item, self.shapes.size_of) is not None:
+                found.append(cells is not None)
             return cells
 
     monkeypatch.setattr(gang_function, "CellWidener", Spy)

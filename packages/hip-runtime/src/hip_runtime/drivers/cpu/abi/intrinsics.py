@@ -13,6 +13,9 @@ CUT = "spmd.cut"
 NUMBER = "spmd.number"
 """The thread's linear index in the block, for gangs that are formed in that order."""
 
+LANE_PLACE = "spmd.lane_place"
+"""The number of the lane in the block where not every lane is a thread, see `stretched_threads`."""
+
 
 def global_idx(axis: str) -> str:
     """The thread's index in the grid along *axis*, for gangs that reach over several blocks; 64 bits."""
@@ -24,7 +27,7 @@ _GLOBAL = frozenset(map(global_idx, "xyz"))
 
 def is_pure(name: str) -> bool:
     """Whether the function has no effect and always returns the same value to the same thread."""
-    return name == NUMBER or name in _GLOBAL or spmd.is_pure(name)
+    return name in (NUMBER, LANE_PLACE) or name in _GLOBAL or spmd.is_pure(name)
 
 
 def affects_strategy(name: str) -> bool:

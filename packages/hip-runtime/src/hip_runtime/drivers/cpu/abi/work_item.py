@@ -251,6 +251,7 @@ class WorkItem:
             self._define(intrinsics.global_idx(along), self._global_idx, I64)
         self._define(spmd.LANE, self._lane)
         self._define(intrinsics.NUMBER, self._number)
+        self._define(intrinsics.LANE_PLACE, lambda b, item: self.layout.load(b, item, "thread", self.axes[0]))
         self._define(spmd.DYNAMIC_SHARED, lambda b, item: self.layout.load(b, item, "dynamic_shared"), PTR)
         self._define(spmd.DYNAMIC_SHARED_BYTES, lambda b, item: self.layout.load(b, item, "dynamic_bytes"), I64)
         if self.stack_bytes is not None:

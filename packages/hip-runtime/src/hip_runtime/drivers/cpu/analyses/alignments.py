@@ -91,6 +91,7 @@ def align_gangs(width: int, along: str, extent: int, lanes_consecutive: bool, mu
     starts = {
         spmd.thread_idx(along): bits,
         intrinsics.NUMBER: bits,
+        intrinsics.LANE_PLACE: bits,
         intrinsics.global_idx(along): min(bits, _count_zeros(extent)),
         spmd.block_dim("x"): _count_zeros(multiple),
     }

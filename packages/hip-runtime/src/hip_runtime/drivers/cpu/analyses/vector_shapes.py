@@ -41,7 +41,9 @@ class VectorShapes:
         along: str = "x",
         alignments: Alignments | None = None,
     ) -> None:
-        self.consecutive = frozenset({spmd.thread_idx(along), intrinsics.global_idx(along), intrinsics.NUMBER})
+        self.consecutive = frozenset(
+            {spmd.thread_idx(along), intrinsics.global_idx(along), intrinsics.NUMBER, intrinsics.LANE_PLACE}
+        )
         """Intrinsics whose result grows by one from lane to lane and never wraps."""
         self._assumed = assumed
         self.size_of = size_of

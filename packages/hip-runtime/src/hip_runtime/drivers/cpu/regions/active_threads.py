@@ -93,6 +93,11 @@ def find_limit(
     return None
 
 
+def only_writes(region: Region, graph: RegionGraph, transfers: Mapping[Instruction, Transfer]) -> bool:
+    """Whether threads get to the same end of *region*, and keep nothing but what they write to memory."""
+    return _ends_alike(region) and not _keeps_values(region, graph, transfers)
+
+
 def read_limit(
     condition: Value, expected: bool, block: Block, graph: RegionGraph, axis: str
 ) -> Limit | None:  # fmt: skip

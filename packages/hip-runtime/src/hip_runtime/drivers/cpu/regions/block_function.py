@@ -32,18 +32,26 @@ from hip_runtime.drivers.cpu.regions.active_threads import (
     choose_directions,
     count_active,
     find_limit,
+    only_writes,
 )
 from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
 from hip_runtime.drivers.cpu.regions.bounds_versioning import BoundsVersioning
 from hip_runtime.drivers.cpu.regions.context_values import divides_rows, splits_gangs_in
 from hip_runtime.drivers.cpu.regions.edge_threads import has_edge_threads
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, SyncPoint
-from hip_runtime.drivers.cpu.regions.gang_region import GangPlan, GangRegionWriter, LimitedThreads, PausingGangs
+from hip_runtime.drivers.cpu.regions.gang_region import (
+    GangPlan,
+    GangRegionWriter,
+    LimitedThreads,
+    PausingGangs,
+    SharedSteps,
+)
 from hip_runtime.drivers.cpu.regions.only_gang import count_lanes as only_gang_lanes
 from hip_runtime.drivers.cpu.regions.outline import StatePlaces
 from hip_runtime.drivers.cpu.regions.parallel_loops import is_independent, mark_independent
 from hip_runtime.drivers.cpu.regions.row_prefetches import find_row_loads, write_prefetches
 from hip_runtime.drivers.cpu.regions.scalar_region import ScalarRegion
+from hip_runtime.drivers.cpu.regions.shared_steps import find_shared_steps
 from hip_runtime.drivers.cpu.regions.storage import Slot
 from hip_runtime.drivers.cpu.regions.thread_loop import ThreadLoop
 from hip_runtime.drivers.cpu.regions.wave_operation import WaveOperation
@@ -74,6 +82,20 @@ class BlockFunction(BlockWriter):
         self._size_of = size_of
         self._strides = ThreadStrides(AXES[item.axes[0]], graph.uniformity.varying, size_of)
         along = item.axes[0]
+        transfers = self.ctx.transfers
+        self._active = {
+            region: count_active(region, graph, transfers, AXES[along], self._most_lanes) for region in graph.regions
+        }
+        """How many threads of a row do anything in each region."""
+        self._only_gangs = {
+            region: only_gang_lanes(region, active, item, gang_plan, self._strides)
+            for region, active in self._active.items()
+        }
+        self._steps = find_shared_steps(
+            {region: active for region, active in self._active.items() if self._only_gangs[region] is None},
+            {region for region in graph.regions if only_writes(region, graph, transfers)},
+            item, gang_plan, size_of, self._strides,
+        )  # fmt: skip
         self._alignments = align_gangs(gang_plan.width, AXES[along], item.block[along], False, item.multiple or 1)
         self._gang_regions = GangRegionWriter(self.ctx, item, size_of, gang_plan)
 
@@ -183,24 +205,22 @@ class BlockFunction(BlockWriter):
             divides_rows(region, self.divisions, self.ctx.transfers)
             or splits_gangs_in(region, self._alignments, self.ctx.transfers)
         )
-        active = count_active(
-            region, self.graph, self.ctx.transfers, AXES[self.item.axes[0]], self._most_lanes
-        )  # fmt: skip
+        active, only_gang, steps = self._active[region], self._only_gangs[region], self._steps.get(region)
         strided = 2 <= (self._strides.farthest(region.blocks, "store") or 0) <= MAX_STRIDE
         edges = active == self._most_lanes and has_edge_threads(region, self.graph, AXES[self.item.axes[0]])
         joined = self.item.tile > 1
-        only_gang = only_gang_lanes(region, active, self.item, self._gang_plan, self._strides)
-        limit = None if joined or only_gang else self._find_limit(region, code)
+        limit = None if joined or only_gang or (steps and steps.step > 1) else self._find_limit(region, code)
         vectorizable = independent and not (divides or strided or edges or limit)
-        if self._gang_plan.selects(region, self.graph, vectorizable) or joined or only_gang:
+        if self._gang_plan.selects(region, self.graph, vectorizable) or joined or only_gang or steps:
             if limit is not None:
-                self._write_limited(region, code, limit, independent)
+                self._write_limited(region, code, limit, independent, steps)
                 return
             may_pause = region.start is None and self._may_pause and not region.ordered
             arguments = self.function.args
             if self._gang_regions.write(
-                builder, region, self._state_places, code.hoisted, arguments, active, may_pause, only_gang=only_gang
-            ):
+                builder, region, self._state_places, code.hoisted, arguments, active, may_pause,
+                only_gang=only_gang, steps=steps,
+            ):  # fmt: skip
                 return
             if joined:
                 raise UnsupportedError(self._gang_plan.refused[-1])
@@ -226,7 +246,9 @@ class BlockFunction(BlockWriter):
         found = find_limit(region, self.graph, self.ctx.transfers, AXES[self.item.axes[0]])
         return found if found is not None and all(map(code.can_compute, found.values)) else None
 
-    def _write_limited(self, region: Region, code: ScalarRegion, limit: Limit, independent: bool) -> None:
+    def _write_limited(
+        self, region: Region, code: ScalarRegion, limit: Limit, independent: bool, steps: SharedSteps | None
+    ) -> None:  # fmt: skip
         """Write *region* in gangs of the threads up to *limit*; if there are none, one thread does what all have in
         common."""
         builder = self.builder
@@ -238,7 +260,7 @@ class BlockFunction(BlockWriter):
             with some:
                 arguments, places = self.function.args, self._state_places
                 if not self._gang_regions.write(
-                    builder, region, places, code.hoisted, arguments, limited=limited
+                    builder, region, places, code.hoisted, arguments, limited=limited, steps=steps
                 ):  # fmt: skip
                     self._write_threads(region, code, {}, independent, self._most_lanes)
             with none:

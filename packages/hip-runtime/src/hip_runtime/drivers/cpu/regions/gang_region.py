@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -23,9 +23,11 @@ from hip_runtime.drivers.cpu.regions.outline import RegionOutliner, StatePlaces
 from hip_runtime.drivers.cpu.regions.private_layout import scatters_privately
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 from hip_runtime.drivers.cpu.regions.storage import STACK_LIMIT
+from hip_runtime.drivers.cpu.regions.stretched_threads import stretch_threads
 from hip_runtime.drivers.cpu.vectorize.gang_function import GANG_FUNCTION, GangFunction
 from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs, run_gangs
 from hip_runtime.drivers.cpu.vectorize.gang_widths import make_gang
+from hip_runtime.drivers.cpu.vectorize.shared_cells import CellGangs
 from hip_runtime.drivers.cpu.vectorize.suspension import BEHIND_LOOP, NOT_SUSPENDED
 from hip_runtime.drivers.cpu.vectorize.turns import Turns, take_record
 from hip_runtime.errors import UnsupportedError
@@ -144,6 +146,32 @@ class LimitedThreads:
     known: Mapping[Value, bool]
 
 
+@dataclass(frozen=True)
+class SharedSteps:
+    """What the first *threads* threads of a block, which are all that do anything in a region, access in shared memory:
+    elements that are *step* apart from thread to thread, a power of two, the first thread the one numbered *phase* of
+    each *step*. Their gangs have *width* lanes, of which one in *step* is a thread, and are written out, or run in
+    loops if there is no width. See `shared_steps`."""
+
+    threads: int
+    width: int | None = None
+    step: int = 1
+    phase: int = 0
+
+    @property
+    def cells(self) -> CellGangs:
+        """How gangs access shared memory."""
+        return CellGangs(self.threads * self.step, self.step, self.phase)
+
+    def each_gang(self, width: int) -> Iterator[tuple[int, int]]:
+        """For each gang of *width* lanes in which there are threads, the number of the first lane, and of the lanes
+        from there on."""
+        lanes = self.cells.reach
+        for first in range(0, lanes, width):
+            if (first - self.phase - 1) // self.step < (first + width - self.phase - 1) // self.step:
+                yield first, lanes - first
+
+
 @dataclass
 class PausingGangs:
     """The gangs of a kernel's first region, which pause behind a loop in it until those of other blocks are there."""
@@ -187,11 +215,12 @@ class GangRegionWriter:
         self, builder: ir.IRBuilder, region: Region, state_places: StatePlaces, hoisted: Mapping[Instruction, ir.Value],
         kernel_arguments: Sequence[ir.Value], active: int | None = None, may_pause: bool = False,
         limited: LimitedThreads | None = None, only_gang: int | None = None,
+        steps: SharedSteps | None = None,
     ) -> bool:  # fmt: skip
         """Write *region* for all threads, of which the first *active* of a row do anything, if it says how many;
         ``False``, with nothing written, if vectors cannot run it or would be slower. Its gangs pause if they
         *may_pause* and that is better. *limited*: only so many threads of a row run. *only_gang*: the lanes of the gang
-        that runs it alone, see `only_gang`.
+        that runs it alone, see `only_gang`. *steps*: its accesses to shared memory, see `shared_steps`.
 
         Raises `UnsupportedError` if nothing else can run it, either.
         """
@@ -202,15 +231,25 @@ class GangRegionWriter:
         kinds = [argument.type for argument in made.function.arguments]
         name = f"{GANG_FUNCTION}.{'start' if region.start is None else region.start.number}"
         record(f"outline {name}", made.function)
+        cells = None if only_gang is None else CellGangs(only_gang)
+        cells = cells if steps is None else steps.cells
+        width = None if steps is None or limited is not None else steps.width
+        is_stretched = steps is not None and steps.step > 1
         try:
+            if steps is not None and is_stretched:
+                stretch_threads(made.function, item, self._size_of, steps.step, steps.phase)
+                record(f"stretch_threads {name}", made.function)
             self._check_private(made.function)
             make = partial(
                 GangFunction, made.function, item, kinds, self._ctx.symbols, self._size_of,
                 demotable=made.demotable, name=name, lockstep=gang_plan.lockstep,
-                may_suspend=may_pause, kernel_arguments=len(kernel_arguments), ends_anywhere=limited is not None,
-                is_first=only_gang is not None,
+                may_suspend=may_pause, kernel_arguments=len(kernel_arguments),
+                ends_anywhere=limited is not None or is_stretched, cells=cells,
             )  # fmt: skip
-            code = make_gang(make, only_gang or gang_plan.width, not (gang_plan.exact or only_gang))
+            if width is not None:
+                code = make(width)
+            else:
+                code = make_gang(make, only_gang or gang_plan.width, not (gang_plan.exact or only_gang))
             if self._may_lose(region) and not gang_plan.everywhere:
                 check_profitable(code.likely_shapes, self._size_of, code.width)
             gang = code.build()
@@ -232,7 +271,11 @@ class GangRegionWriter:
                 rest = self._resume(builder, place, code.suspension.nbytes)
             return builder.call(gang, [*kernel_arguments, *made.passed, count, *rest])
 
-        if only_gang is None or code.follows_rows:
+        if steps is not None and width is not None:
+            for first, count in steps.each_gang(width):
+                item.store_thread(builder, place, [I32(first), I32(0), I32(0)])
+                call(I32(count))
+        elif only_gang is None or code.follows_rows:
             run_gangs(builder, item, place, code, call, active=active, limit=limited.count if limited else None)
         else:
             item.store_thread(builder, place, [I32(0)] * len(AXES))

@@ -36,7 +36,7 @@ from hip_runtime.drivers.cpu.vectorize.private_memory import PrivateMemory
 from hip_runtime.drivers.cpu.vectorize.row_loops import read_rows
 from hip_runtime.drivers.cpu.vectorize.row_parts import gains_by_width, write_parts
 from hip_runtime.drivers.cpu.vectorize.row_split import RowSplit, split_rows
-from hip_runtime.drivers.cpu.vectorize.shared_cells import CellWidener
+from hip_runtime.drivers.cpu.vectorize.shared_cells import CellGangs, CellWidener
 from hip_runtime.drivers.cpu.vectorize.suspension import Suspension, find_suspension
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 from hip_runtime.drivers.cpu.vectorize.vector_variants import Variants
@@ -55,8 +55,8 @@ class GangFunction:
     does if *kernel_arguments* says how many of the arguments are the kernel's; see `suspension`. If it *follows_rows*,
     a gang runs the threads up to the end of a row and returns how many those were, and the next one begins there; see
     `row_split`. *is_alone*: a gang is a single thread, for which all is uniform. *ends_anywhere*: only so many threads
-    of a row run as is known at run time. *is_first*: the only gang begins with thread 0 of a block of one row, and its
-    accesses to shared memory are written as `shared_cells` does.
+    of a row run as is known at run time. *cells*: how gangs access shared memory, if as
+    `shared_cells` does.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class GangFunction:
         size_of: SizeOf, width: int, demotable: frozenset[Instruction] = frozenset(), name: str = GANG_FUNCTION,
         lockstep: bool = False, exits_on_data: bool = True, may_suspend: bool = False,
         kernel_arguments: int | None = None, follows_rows: bool = False, is_alone: bool = False,
-        ends_anywhere: bool = False, is_first: bool = False,
+        ends_anywhere: bool = False, cells: CellGangs | None = None,
     ) -> None:  # fmt: skip
         self.follows_rows = follows_rows
         self._ends_anywhere = ends_anywhere
         self._is_alone = is_alone
-        self._is_first = is_first
+        self._cells = cells
         self._may_suspend = may_suspend
         self._kernel_arguments = kernel_arguments
         self.suspension: Suspension | None = None
@@ -360,11 +360,14 @@ class GangFunction:
         suspension: Suspension | None = None, kind: type[Widener] = Widener,
     ) -> Widener:  # fmt: skip
         privates = self.privates.place(self._entry) if privates is None else privates
-        kind = CellWidener if self._is_first else kind
-        return kind(
+        kind = CellWidener if self._cells is not None else kind
+        widener = kind(
             self._lanes, shapes, self._item, self._symbols, self._entry, arguments, privates, self._variants,
             self._demotable, self._lockstep, suspension,
         )  # fmt: skip
+        if isinstance(widener, CellWidener) and self._cells is not None:
+            widener.gangs = self._cells
+        return widener
 
     def _for_row(self, arguments: list[ir.Value], row: int) -> list[ir.Value]:
         """*arguments* with a work item for another row."""

@@ -11,7 +11,7 @@ import pytest
 from spmd_blocks import kernel, launch
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.vectorize import update_tables
+from hip_runtime.drivers.cpu.vectorize import memory_accesses, update_tables
 from hip_runtime.drivers.cpu.vectorize.update_tables import UpdateTables
 from hip_runtime.errors import MemoryFaultError
 
@@ -171,6 +171,34 @@ def test_fields_of_records(device: Device, record: str) -> None:
                     [np.zeros(30 * step + 4, np.uint8), bins, np.ones_like(bins)])  # fmt: skip
     counts = found[: 30 * step].reshape(30, step)[:, :4].copy().view(np.int32)[:, 0]
     np.testing.assert_array_equal(counts, np.bincount(bins, minlength=30))
+
+
+@pytest.mark.parametrize("beyond", [0, 4])
+def test_an_address_that_is_computed_before_a_branch(device: Device, tabled: list[str], beyond: int) -> None:
+    """Nothing behind the branch uses the index itself."""
+    body = f"""
+      %pb = getelementptr i32, ptr %a1, i32 %i
+      %bin = load i32, ptr %pb
+      %begin = getelementptr i32, ptr %a0, i32 %bin
+      %place = getelementptr i8, ptr %begin, i32 {beyond}
+      %old = load i32, ptr %place
+      %low = and i32 %old, 255
+      %taken = icmp ult i32 %low, 10
+      br i1 %taken, label %in, label %end
+    in:
+      %above = shl i32 %i, 8
+      atomicrmw or ptr %place, i32 %above monotonic
+      br label %end
+    end:
+      ret void
+    """
+    places = np.random.default_rng(7).integers(0, 30, BLOCKS * THREADS).astype(np.int32)
+    before = np.random.default_rng(8).integers(0, 20, 31).astype(np.int32)
+    found, *_ = run(device, body, [before.copy(), places])
+    taken = before[beyond // 4 :][places] < 10
+    np.bitwise_or.at(before[beyond // 4 :], places[taken], np.arange(len(places), dtype=np.int32)[taken] << 8)
+    np.testing.assert_array_equal(found, before)
+    assert set(tabled) == {"or"}
 
 
 def test_an_operation_whose_result_is_used_is_done_at_once(device: Device, tabled: list[str]) -> None:
@@ -364,3 +392,113 @@ def test_a_row_of_which_only_the_end_has_been_updated(device: Device, step: int)
     whole, found = run(device, body, [before, before[20:], start.copy()], BLOCKS, 64)[::2]
     np.testing.assert_array_equal(whole, before + np.arange(count) - 20)
     np.testing.assert_array_equal(found, whole[::step])
+
+
+@pytest.fixture
+def joined(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many operations are done together, each time that some are written for tables."""
+    told: list[int] = []
+    original = memory_accesses.find_joint_updates
+
+    def spy(*arguments: Any) -> Any:
+        found = original(*arguments)
+        told.append(len(found))
+        return found
+
+    monkeypatch.setattr(memory_accesses, "find_joint_updates", spy)
+    return told
+
+
+STATISTICS = """
+  %pb = getelementptr i32, ptr %a3, i32 %i
+  %bin = load i32, ptr %pb
+  %taken = icmp sge i32 %bin, {least}
+  br i1 %taken, label %in, label %end
+in:
+  %pv = getelementptr float, ptr %a4, i32 %i
+  %sum = getelementptr float, ptr %a0, i32 %bin
+  %most = getelementptr float, ptr %a1, i32 %bin
+  %count = getelementptr i32, ptr %a2, i32 %bin
+  %v = load float, ptr %pv
+  atomicrmw fadd ptr %sum, float %v monotonic
+  %again = load float, ptr %pv
+  %twice = fadd float %again, %again
+  atomicrmw fmax ptr %most, float %twice monotonic
+  atomicrmw add ptr %count, i32 1 monotonic
+  br label %end
+end:
+  ret void
+"""
+
+
+@pytest.mark.sample(9)
+@pytest.mark.parametrize("least", [0, 5, 11])
+@pytest.mark.parametrize("size", [1 << 18, 4096, 300])
+@pytest.mark.parametrize("width", [4, 16, 64])
+def test_operations_that_follow_one_another(
+    device: Device, joined: list[int], monkeypatch: pytest.MonkeyPatch, least: int, size: int, width: int
+) -> None:  # fmt: skip
+    """The tables have all elements, or some of them, or none but the first."""
+    monkeypatch.setattr(update_tables, "_BYTES", size)
+    total, bins = BLOCKS * THREADS, 400 if size == 4096 else 12
+    generator = np.random.default_rng(least)
+    places = generator.integers(0, bins, total).astype(np.int32)
+    values = generator.integers(-30, 30, total).astype(np.float32)
+    before = [np.zeros(bins, np.float32), np.full(bins, -9, np.float32), np.zeros(bins, np.int32)]
+    with config.cpu_width.scope(width):
+        sums, most, counts, *_ = run(device, STATISTICS.format(least=least), [*before, places, values])
+    taken = places >= least
+    np.add.at(before[0], places[taken], values[taken])
+    np.maximum.at(before[1], places[taken], 2 * values[taken])
+    np.add.at(before[2], places[taken], 1)
+    for found, expected in zip((sums, most, counts), before, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert set(joined) == {3}
+
+
+def between(step: str) -> str:
+    """Two additions to the element that a thread is told, and *step* in between."""
+    return f"""
+  %pb = getelementptr i32, ptr %a1, i32 %i
+  %bin = load i32, ptr %pb
+  %place = getelementptr i32, ptr %a0, i32 %bin
+  %out = getelementptr i32, ptr %a2, i32 %i
+  atomicrmw add ptr %place, i32 %bin monotonic
+  {step}
+  atomicrmw add ptr %place, i32 1 monotonic
+  ret void
+"""
+
+
+@pytest.mark.parametrize("is_shuffled", [False, True])
+def test_a_load_between_operations_finds_what_was_done(device: Device, joined: list[int], is_shuffled: bool) -> None:
+    """Of elements that a table has, as those of the first gangs if they are not shuffled, and of others."""
+    total = BLOCKS * THREADS
+    places = np.arange(total, dtype=np.int32) ^ 3
+    if is_shuffled:
+        places = np.random.default_rng(1).permutation(total).astype(np.int32)
+    body = between("%found = load i32, ptr %place")
+    body = body.replace("ret void", "store i32 %found, ptr %out\n  ret void")
+    before = np.arange(total, dtype=np.int32) * 3
+    after, _, found = run(device, body, [before, places, np.zeros(total, np.int32)])
+    np.testing.assert_array_equal(found, (before + np.arange(total))[places])
+    np.testing.assert_array_equal(after, before + np.arange(total) + 1)
+    assert set(joined) == {2}
+
+
+def test_a_store_between_operations_keeps_them_apart(device: Device, joined: list[int]) -> None:
+    total = BLOCKS * THREADS
+    places = np.random.default_rng(1).permutation(total).astype(np.int32)
+    after, *_ = run(device, between("store i32 5, ptr %place"), [np.zeros(total, np.int32), places, places.copy()])
+    np.testing.assert_array_equal(after, np.full(total, 6))
+    assert set(joined) == {1}
+
+
+def test_many_operations(device: Device, joined: list[int]) -> None:
+    """Of which the first four are done together, and the next four."""
+    total = BLOCKS * THREADS
+    places = (np.random.default_rng(1).integers(0, 30, total)).astype(np.int32)
+    body = between("\n".join(["atomicrmw add ptr %place, i32 10 monotonic"] * 7))
+    after, *_ = run(device, body, [np.zeros(30, np.int32), places, places.copy()])
+    np.testing.assert_array_equal(after, np.bincount(places, minlength=30) * (np.arange(30) + 71))
+    assert set(joined) == {4, 1}

@@ -18,7 +18,7 @@ from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
 from hip_runtime.drivers.cpu.abi.observer import OBSERVER, OBSERVER_TYPE
 from hip_runtime.drivers.cpu.abi.stack_guard import define_limit, is_below
-from hip_runtime.drivers.cpu.ir.model import Instruction
+from hip_runtime.drivers.cpu.ir.model import Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, PTR, VOID, Struct, allocate, new_function
 
 LINE = 64
@@ -80,6 +80,9 @@ class KeepsTables(Protocol):
 
     def serves(self, code: Any, update: Instruction) -> bool:
         """Whether lanes do *update* by `update` or `update_element`."""
+
+    def needs(self, update: Instruction) -> tuple[Value, ...]:
+        """What `find_elements` takes of *update* besides its operands."""
 
     def find_elements(self, code: Any, update: Instruction, addresses: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The numbers of the elements at *addresses*, and whether the table has those of all active lanes."""

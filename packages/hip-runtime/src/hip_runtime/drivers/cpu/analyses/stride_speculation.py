@@ -52,7 +52,7 @@ def find_index_selects(shapes: VectorShapes) -> dict[Instruction, Value]:
     found = {}
     for value, block in shapes.homes.items():
         if value.opcode == "select":
-            matched = _match_index_select(value, block, shapes)
+            matched = match_index_select(value, block, shapes)
             if matched is not None:
                 found[value] = matched[1]
     return found
@@ -76,7 +76,7 @@ def _propagate(
     return None if shape is VARYING else SpeculatedStride(shape)
 
 
-def _match_index_select(select: Instruction, block: Block, shapes: VectorShapes) -> tuple[Value, Value, int] | None:
+def match_index_select(select: Instruction, block: Block, shapes: VectorShapes) -> tuple[Value, Value, int] | None:
     """The index that a ``select`` compares with 0, the operand that is chosen if it is not negative, and the least that
     the index is then. Where it is known not to be, LLVM writes ``i - 1 < 0`` as ``i == 0``."""
     condition, *arms = select.operands
@@ -97,7 +97,7 @@ def _match_index_select(select: Instruction, block: Block, shapes: VectorShapes)
 def _speculate_select(
     shapes: VectorShapes, found: dict[Instruction, SpeculatedStride], select: Instruction, block: Block
 ) -> SpeculatedStride | None:
-    matched = _match_index_select(select, block, shapes)
+    matched = match_index_select(select, block, shapes)
     if matched is None:
         return None
     index, chosen, least = matched

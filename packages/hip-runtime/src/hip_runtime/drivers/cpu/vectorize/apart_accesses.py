@@ -5,6 +5,9 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
+from hip_runtime.drivers.cpu.analyses.effects import has_effect
+from hip_runtime.drivers.cpu.analyses.indirect_addresses import find_indirect_address
+from hip_runtime.drivers.cpu.analyses.linear_addresses import is_linear
 from hip_runtime.drivers.cpu.analyses.neighbours import (
     Neighbours,
     accessed_type,
@@ -16,6 +19,8 @@ from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
+from hip_runtime.drivers.cpu.vectorize.indirect_loads import load_indirectly
+from hip_runtime.drivers.cpu.vectorize.linear_accesses import load_linear, store_linear
 from hip_runtime.drivers.cpu.vectorize.neighbours import (
     load_neighbours,
     most_neighbours,
@@ -71,11 +76,25 @@ class ApartAccesses(SingleLane):
         """What *load*, whose lanes are apart, loads."""
         group = self._find_group(load)
         if group is None:
-            return self.lanes.gather(load.type, self.vector(load.operands[0]), self.mask, load.align or 1)
+            return self._gather(load)
         if load not in self._loaded:
             whole = self._load_guessed(group) if group.is_guessed else self._load_group(group, load)
             self._loaded.update(zip(group.members, whole, strict=True))
         return self._loaded[load]
+
+    def _gather(self, load: Instruction) -> ir.Value:
+        """The same without neighbours."""
+        if self.mask is None and not self.lockstep and _is_number(load.type) and not has_effect(load):
+            address = find_indirect_address(load, self.block, self.shapes)
+            if address is not None:
+                return load_indirectly(self, load, address)
+        if self._is_linear(load.operands[0]):
+            return load_linear(self, load)
+        return self.lanes.gather(load.type, self.vector(load.operands[0]), self.mask, load.align or 1)
+
+    def _is_linear(self, pointer: Value) -> bool:
+        """Whether all lanes access *pointer*, which grows by the same number from lane to lane."""
+        return self.mask is None and self.lanes.width > 1 and is_linear(pointer, self.block, self.shapes)
 
     def _load_group(self, group: Neighbours, load: Instruction) -> list[ir.Value]:
         """What the members of *group*, one of which is *load*, load."""
@@ -125,7 +144,9 @@ class ApartAccesses(SingleLane):
         """Store what *store*, whose lanes are apart, stores; or leave it to a later one of a neighbour."""
         value, pointer = store.operands
         group = self._find_group(store)
-        if group is None:
+        if group is None and self._is_linear(pointer):
+            store_linear(self, store)
+        elif group is None:
             self.lanes.scatter(self.vector(value), self.vector(pointer), self.mask, store.align or 1)
         elif store is group.latest:
             first, *_ = group.members

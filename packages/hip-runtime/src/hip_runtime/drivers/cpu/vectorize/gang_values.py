@@ -25,6 +25,16 @@ class FindsVariants(Protocol):
         """The variant of *function* for *width* lanes; ``None`` if there is none."""
 
 
+class IsPending(Protocol):
+    """Updates of memory that are done later, see `vectorize.tabled_updates`."""
+
+    def settle(self) -> None:
+        """Write them here if they do not all have elements of tables."""
+
+    def catch_up(self) -> None:
+        """Write them here, where that was not done yet."""
+
+
 class GangValues:
     """Values of one gang. ``mask`` is that of the block that is being written, ``None`` if all lanes run it."""
 
@@ -110,6 +120,11 @@ class GangValues:
         if known is None:
             known = self.values[value] = self.builder.load(self.variable(value, False), typ=value.type)
         return known
+
+    @property
+    def pending(self) -> IsPending | None:
+        """Updates of this block that were put off until another one."""
+        return None
 
     def of_lane(self, value: Value, lane: int) -> ir.Value:
         """*value* in one lane."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_devicelib.cached_property import cached_property
+from hip_runtime.drivers.cpu.abi.work_item import KeepsTables
 from hip_runtime.drivers.cpu.analyses.clamped_addresses import ClampedAddress, find_clamped_address
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
+from hip_runtime.drivers.cpu.analyses.joint_updates import find_joint_updates
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.strided_groups import StridedGroups
@@ -22,7 +24,7 @@ from hip_runtime.drivers.cpu.vectorize.clamped_loads import ClampedLoads
 from hip_runtime.drivers.cpu.vectorize.row_loads import load_rows
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
 from hip_runtime.drivers.cpu.vectorize.strided_accesses import load_strided, store_strided
-from hip_runtime.drivers.cpu.vectorize.tabled_updates import TabledUpdate
+from hip_runtime.drivers.cpu.vectorize.tabled_updates import TabledUpdates
 from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory
 
 
@@ -35,11 +37,13 @@ class MemoryAccesses(ApartAccesses):
     """The loads of this block that take the elements between each other's, once that was asked."""
     _clamped_loads: ClampedLoads | None = None
     """Writes loads of this block at clamped indices, once there is one."""
+    _updates: TabledUpdates | None = None
+    """The last updates of tables of this block, once there are any."""
 
     def begin(self, block: Block, mask: ir.Value | None) -> None:
         """Start another block."""
         super().begin(block, mask)
-        self._groups = self._clamped_loads = None
+        self._groups = self._clamped_loads = self._updates = None
 
     @cached_property
     def _clamped(self) -> dict[Instruction, ClampedAddress | None]:
@@ -62,6 +66,8 @@ class MemoryAccesses(ApartAccesses):
 
     def needs(self, instruction: Instruction) -> tuple[Value, ...]:
         """What *instruction* is written with, besides its operands."""
+        if instruction.is_tabled and self.item.tables is not None:
+            return self.item.tables.needs(instruction)
         is_plain = instruction.opcode == "load" and not (instruction.volatile or instruction.atomic)
         if not is_plain or self.shapes.at_definition(instruction) is not VARYING:
             return ()
@@ -222,6 +228,20 @@ class MemoryAccesses(ApartAccesses):
         """Write *instruction* for one active lane after another; returns the results, if it has any."""
         self.form = remarks.SCALARIZED
         if (tables := self.item.tables) is not None and tables.serves(self, instruction):
-            TabledUpdate(self, instruction, tables).write()
+            self._update_tables(instruction, tables)
             return None
         return Scalarizer(self, instruction).write()
+
+    def _update_tables(self, update: Instruction, tables: KeepsTables) -> None:
+        """Write *update*, which has a table among *tables*, or leave it to another one that follows."""
+        if self._updates is None or update not in self._updates.updates:
+            together: tuple[Instruction, ...] = (update,)
+            if not self.lockstep:
+                together = find_joint_updates(self.block, update, lambda value: tables.serves(self, value))
+            self._updates = TabledUpdates(self, together, tables)
+        self._updates.take(update)
+
+    @property
+    def pending(self) -> TabledUpdates | None:
+        """Updates of this block that were left to another one."""
+        return self._updates if self._updates is not None and self._updates.is_pending else None

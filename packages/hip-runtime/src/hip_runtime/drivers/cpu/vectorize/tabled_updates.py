@@ -1,18 +1,25 @@
 """Atomic operations of a gang's lanes that are done in the worker's table, see `update_tables`.
 
-If the table has the elements of all active lanes, which one comparison of vectors tells, a lane takes a load, an
-operation and a store. Neighbours often update the same element, as of a row that they are all a part of, and each of
-these waits for what the last one has stored; so lanes that are far apart take turns.
+If the tables have the elements of all active lanes, which comparisons of vectors tell, a lane takes a load, an
+operation and a store for each of several operations (`analyses.joint_updates`), before the next lane does all of
+these. Neighbours often update the same element, as of a row that they are all a part of, and each of these waits for
+what the last one has stored; so lanes that are far apart take turns.
+
+A load between such operations may be of memory that they update. If a table has that, or if a table has not all of the
+elements, which are updated in memory, the load is made after those before it, and the lanes are looked at one by one.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.work_item import KeepsTables
 from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.ir.model import Instruction
-from hip_runtime.drivers.cpu.llvmir import I32, PTR, allocate
+from hip_runtime.drivers.cpu.llvmir import I1, I32, PTR, allocate
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.lane_operands import OfLane, element_address, prepare_operand
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
@@ -21,27 +28,90 @@ _TURNS = 4
 """How many lanes take turns."""
 
 
-class TabledUpdate(Scalarizer):
-    """Writes *update*, which has a table among *tables*, for each active lane."""
+@dataclass
+class _Part:
+    """One of the *updates*: what it is done with, and where."""
 
-    def __init__(self, code: GangValues, update: Instruction, tables: KeepsTables) -> None:
-        super().__init__(code, update)
+    update: Instruction
+    value: OfLane
+    addresses: ir.Value
+    elements: ir.Value
+    """Their numbers in the table, if that has them."""
+    fits: ir.Value
+    """Whether it has those of all active lanes."""
+
+
+class TabledUpdates(Scalarizer):
+    """Writes *updates*, which have tables among *tables* and follow one another in a block, for each active lane."""
+
+    def __init__(self, code: GangValues, updates: Sequence[Instruction], tables: KeepsTables) -> None:
+        super().__init__(code, updates[0])
+        self.updates = updates
         self._tables = tables
+        self._parts: list[_Part] = []
+        self._settled = 0
+        self._elements: list[OfLane] | None = None
+        self._slow: tuple[_Part, OfLane]
+        self._done: ir.Value | None = None
+        """How many of them were done ahead of the last one, in a variable."""
 
-    def write(self) -> None:
-        """Write all of it."""
-        code, builder, update = self._code, self._builder, self._instruction
+    def take(self, update: Instruction) -> None:
+        """Take on *update*, the next of them; the last one is done at once, with those that were not yet."""
+        code = self._code
+        if not self._parts and len(self.updates) > 1:
+            self._done = allocate(code.entry, I32, "done")
+            self._builder.store(I32(0), self._done)
         addresses = code.vector(update.operands[0])
-        self._value = prepare_operand(code, update, 1)
-        elements, all_fit = self._tables.find_elements(code, update, addresses)
-        with builder.if_else(all_fit, likely=True) as (in_table, anywhere):
+        value = prepare_operand(code, update, 1)
+        self._parts.append(_Part(update, value, addresses, *self._tables.find_elements(code, update, addresses)))
+        if len(self._parts) == len(self.updates):
+            self._finish()
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether some were taken on that may not be done yet."""
+        return 0 < len(self._parts) < len(self.updates)
+
+    def settle(self) -> None:
+        """Do those that were taken on, if the tables do not have all of their elements: before memory is accessed that
+        is updated then, where no table tells so."""
+        unsettled, self._settled = self._parts[self._settled :], len(self._parts)
+        if unsettled:
+            with self._builder.if_then(self._builder.not_(self._all_fit(unsettled)), likely=False):
+                self.catch_up()
+
+    def catch_up(self) -> None:
+        """Do those that were taken on and not done yet, wherever their elements are."""
+        for number, part in enumerate(self._parts):
+            with self._builder.if_then(self._is_open(number)):
+                self._slow = part, self._spill(part.addresses)
+                self._run_lanes()
+        if self._done is not None:
+            self._builder.store(I32(len(self._parts)), self._done)
+
+    def _finish(self) -> None:
+        builder = self._builder
+        all_fit = self._all_fit(self._parts)
+        with builder.if_else(builder.and_(self._is_open(0), all_fit), likely=True) as (in_table, anywhere):
             with in_table:
-                self._element: OfLane | None = self._spill(builder.trunc(elements, self._lanes.type_of(I32)))
+                kind = self._lanes.type_of(I32)
+                self._elements = [self._spill(builder.trunc(part.elements, kind)) for part in self._parts]
                 self._run_lanes()
             with anywhere:
-                self._element = None
-                self._address = self._spill(addresses)
-                self._run_lanes()
+                self._elements = None
+                self.catch_up()
+
+    def _all_fit(self, parts: Sequence[_Part]) -> ir.Value:
+        all_fit: ir.Value = I1(1)
+        for part in parts:
+            all_fit = self._builder.and_(all_fit, part.fits)
+        return all_fit
+
+    def _is_open(self, number: int) -> ir.Value:
+        """Whether that with *number* is not done yet."""
+        if self._done is None:
+            return I1(1)
+        return self._builder.icmp_unsigned("<=", self._builder.load(self._done, typ=I32), I32(number))
 
     def _spill(self, whole: ir.Value) -> OfLane:
         """Store the vector *whole*; how to get its elements."""
@@ -54,15 +124,17 @@ class TabledUpdate(Scalarizer):
 
     def _run_all(self) -> None:
         width = self._lanes.width
-        turns = min(_TURNS, width) if self._element is not None else 1
+        turns = min(_TURNS, width) if self._elements is not None else 1
         builder, each = self._builder, width // turns
         with counted(builder, "turn", I32(0), I32(each), rolled=True) as first:
             for turn in range(turns):
                 self._run_lane(builder.add(first, I32(turn * each), flags=("nuw", "nsw")))
 
     def _run_lane(self, lane: ir.Value) -> None:
-        code, update = self._code, self._instruction
-        if self._element is not None:
-            self._tables.update_element(code, update, self._element(lane), self._value(lane))
-        else:
-            self._tables.update(code, update, [self._address(lane), self._value(lane)])
+        code = self._code
+        if self._elements is None:
+            part, address = self._slow
+            self._tables.update(code, part.update, [address(lane), part.value(lane)])
+            return
+        for part, element in zip(self._parts, self._elements, strict=True):
+            self._tables.update_element(code, part.update, element(lane), part.value(lane))

@@ -23,7 +23,7 @@ from hip_runtime.drivers.cpu.ir.model import Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I8, I64, allocate
 from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import combine
-from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
+from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues, IsPending
 from hip_runtime.drivers.cpu.vectorize.table_contents import TableContents
 from hip_runtime.drivers.cpu.vectorize.uniform_atomics import COLLECTED, identity_of
 from hip_runtime.drivers.cpu.vectorize.vector_builder import mangle, size_in_memory
@@ -103,17 +103,18 @@ class UpdateTables:
                     self._meet(code, other, self._hits(code, other, address, table.size))
                 write_checked(builder, update, operands)
 
+    def needs(self, update: Instruction) -> tuple[Value, ...]:
+        """What `find_elements` takes of *update* besides its operands."""
+        return tuple(index for index, _ in _find_steps(update.operands[0]) or ())
+
     def find_elements(
         self, code: GangValues, update: Instruction, addresses: ir.Value
     ) -> tuple[ir.Value, ir.Value]:  # fmt: skip
         """The numbers of the elements at *addresses*, one for each lane, and whether the table has those of all active
         lanes."""
         builder, lanes, table = code.builder, code.lanes, self._table_of(update)
-        elements = self._count_steps(code, table, update.operands[0])
-        if elements is None:
-            base = lanes.splat(builder.ptrtoint(code.arguments[table.array.argument.index], I64))
-            distances = builder.sub(builder.ptrtoint(addresses, lanes.type_of(I64)), base)
-            elements = distances if table.size == 1 else self._divide(builder, table, distances)
+        steps = _find_steps(update.operands[0])
+        elements = self._find_all(code, table, addresses) if steps is None else self._count(code, table, steps)
         limit = lanes.splat(self._load(builder, code.arguments[0], "table_limits", table))
         beyond = builder.icmp_unsigned(">=", elements, limit)
         if code.mask is not None:
@@ -130,22 +131,28 @@ class UpdateTables:
         operation = COLLECTED.get(update.operation, update.operation)
         builder.store(combine(builder, operation, old, value), element)
 
-    def _count_steps(self, code: GangValues, table: _Table, pointer: Value) -> ir.Value | None:
-        """How many elements *pointer* is beyond the array of *table* in each lane, if it is made of steps of whole
-        elements. That takes less than computing addresses and their distances."""
-        builder, total = code.builder, None
-        while isinstance(pointer, Instruction):
-            if pointer.opcode != "getelementptr" or len(pointer.operands) != 2:
-                return None
-            assert pointer.source_type is not None
-            if code.shapes.size_of(pointer.source_type) != table.size:
-                return None
-            pointer, index = pointer.operands
-            steps = code.vector(index)
+    def _find_all(self, code: GangValues, table: _Table, addresses: ir.Value) -> ir.Value:
+        """The same as `_find_element` for each lane."""
+        builder, lanes = code.builder, code.lanes
+        base = lanes.splat(builder.ptrtoint(code.arguments[table.array.argument.index], I64))
+        distances = builder.sub(builder.ptrtoint(addresses, lanes.type_of(I64)), base)
+        return distances if table.size == 1 else self._divide(builder, table, distances)
+
+    def _count(self, code: GangValues, table: _Table, steps: Sequence[tuple[Value, ir.Type]]) -> ir.Value:
+        """The same for an address that is *steps* beyond the table's array: LLVM does not see that addresses less their
+        base are these. Steps of whole elements need no division."""
+        builder, kind = code.builder, code.lanes.type_of(I64)
+        sizes = [code.shapes.size_of(stepped) for _, stepped in steps]
+        unit = table.size if all(size == table.size for size in sizes) else 1
+        total: ir.Value = code.lanes.splat(I64(0))
+        for (index, _), size in zip(steps, sizes, strict=True):
+            number = code.vector(index)
             if index.type != I64:
-                steps = builder.sext(steps, code.lanes.type_of(I64))
-            total = steps if total is None else builder.add(total, steps)
-        return total
+                number = builder.sext(number, kind)
+            if size != unit:
+                number = builder.mul(number, code.lanes.splat(I64(size)))
+            total = builder.add(total, number)
+        return total if unit == table.size else self._divide(builder, table, total)
 
     def _table_of(self, update: Instruction) -> _Table:
         return next(table for table in self._tables if table.array.updates(update))
@@ -157,7 +164,9 @@ class UpdateTables:
         address = access.operands[1 if access.opcode == "store" else 0]
         value = access.operands[0] if access.opcode == "store" else access
         kind = access.operands[1].type if access.opcode == "atomicrmw" else value.type
-        shape = code.shapes.of(address, code.block)
+        shape, pending = code.shapes.of(address, code.block), code.pending
+        if pending is not None:
+            pending.settle()
         for table in self._others(access):
             if shape is VARYING:
                 found = self._any_hits(code, table, code.vector(address), size_in_memory(kind))
@@ -165,7 +174,7 @@ class UpdateTables:
                 span = (code.lanes.width - 1) * shape
                 first = code.builder.gep(code.scalar(address), [I64(min(span, 0))], source_etype=I8)
                 found = self._hits(code, table, first, abs(span) + size_in_memory(kind))
-            self._meet(code, table, found)
+            self._meet(code, table, found, pending)
 
     def _others(self, access: Instruction) -> Iterator[_Table]:
         """The tables whose elements *access* may not precede."""
@@ -174,9 +183,14 @@ class UpdateTables:
             if table.number in access.meets_tables and not does:
                 yield table
 
-    def _meet(self, code: GangValues, table: _Table, hits: ir.Value) -> None:
+    def _meet(
+        self, code: GangValues, table: _Table, hits: ir.Value, pending: IsPending | None = None
+    ) -> None:  # fmt: skip
+        """Do what is in *table*, after what is *pending*, if an access *hits* its memory."""
         builder, item = code.builder, code.arguments[0]
         with builder.if_then(hits, likely=False):
+            if pending is not None:
+                pending.catch_up()
             self._do(builder, table, item, code.arguments[table.array.argument.index])
             self._item.layout.store(builder, I64(0), item, "table_limits", table.number)
 
@@ -270,3 +284,15 @@ class UpdateTables:
         memory, limit = (self._load(builder, item, name, table) for name in ("tables", "table_limits"))
         contents = TableContents(table.array.update, table.identity, f"spmd.do.table.{table.number}")
         builder.call(contents.define(builder.module), [memory, limit, base])
+
+
+def _find_steps(pointer: Value) -> list[tuple[Value, ir.Type]] | None:
+    """The indices that *pointer* is beyond an argument, each of elements of a type, if it is made of such steps."""
+    steps = []
+    while isinstance(pointer, Instruction):
+        if pointer.opcode != "getelementptr" or len(pointer.operands) != 2:
+            return None
+        assert pointer.source_type is not None
+        steps.append((pointer.operands[1], pointer.source_type))
+        pointer = pointer.operands[0]
+    return steps

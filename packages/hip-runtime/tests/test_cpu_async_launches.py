@@ -139,6 +139,7 @@ def test_memory_that_several_streams_used_is_given_back_once(monkeypatch: pytest
     driver, streams, rounds = CpuDriver(), [Busy() for _ in range(3)], 10
     given_back: list[int] = []
     monkeypatch.setattr(driver._streams, "all", lambda: streams)
+    driver._streams.by_handle[1 << 30] = driver._streams.default  # so that there seem to be several
     monkeypatch.setattr(driver, "_heap", SimpleNamespace(take=int, release=given_back.append))
     for address in range(rounds):
         driver.free(address)

@@ -7,13 +7,13 @@ import pytest
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
-from hip_runtime.drivers.cpu.analyses.trip_counts import count_iterations
+from hip_runtime.drivers.cpu.analyses.trip_counts import count_iterations, expect_iterations
 from hip_runtime.drivers.cpu.ir.model import Function
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.object_code.host_machine import target_machine
 from hip_runtime.drivers.cpu.passes.inline import unroll_marked
-from hip_runtime.drivers.cpu.passes.unroll_steps import find_steps, mark_unrolled
+from hip_runtime.drivers.cpu.passes.unroll_steps import find_nests, find_steps, mark_unrolled
 
 LOOP = """
 declare void @spmd.barrier(ptr)
@@ -91,3 +91,58 @@ def test_a_marked_loop_becomes_a_sequence() -> None:
     stored = [value.operands[0].number for value in function.instructions() if value.opcode == "store"]  # type: ignore[attr-defined]
     assert stored == [1, 2, 4, 8, 16, 32, 64, 128]
     assert sum(value.callee == "spmd.barrier" for value in function.instructions()) == 8
+
+
+NEST = """
+define void @k(ptr %item, i32 %m, ptr %p) {{
+entry:
+  %own = alloca [{size} x float]
+  br label %rows
+rows:
+  %row = phi i32 [ 0, %entry ], [ %after, %next ]
+  br label %columns
+columns:
+  %column = phi i32 [ 0, %rows ], [ %right, %columns ]
+  %at = getelementptr [{size} x float], ptr %own, i32 0, i32 %column
+  store float 1.0, ptr %at
+  %right = add i32 %column, 1
+  %inside = icmp slt i32 %column, {last}
+  br i1 %inside, label %columns, label %next
+next:
+  %after = add i32 %row, 1
+  %more = icmp slt i32 %after, {rows}
+  br i1 %more, label %rows, label %done
+done:
+  ret void
+}}
+"""
+
+
+def _nest(last: str, rows: int | str = 5, size: int = 16) -> Function:
+    text = NEST.format(last=last, rows=rows, size=size)
+    return _read(llvm.parse_assembly(text, llvm.create_context()))
+
+
+@pytest.mark.parametrize(("last", "rows", "expected"), [
+    ("%row", 5, {"rows": 5, "columns": 3}),
+    ("%row", 4, {"rows": 4, "columns": 3}),
+    ("3", 5, {"rows": 5, "columns": 4}),
+    ("%m", 5, {"rows": 5}),
+    ("%row", "%m", {}),
+    ("2", "%m", {"columns": 3}),
+    ("%row", 17, {}),
+])  # fmt: skip
+def test_loops_run_as_often_as_in_the_middle_of_those_around_them(
+    last: str, rows: int | str, expected: dict[str, int]
+) -> None:
+    function = _nest(last, rows)
+    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    headers = {loop: block for block in reversed(order.blocks) for loop in order.loops[block]}
+    assert {headers[loop].name: count for loop, count in expect_iterations(order, 16).items()} == expected
+
+
+@pytest.mark.parametrize(("last", "rows", "found"), [
+    ("%row", 5, ["next"]), ("3", 5, []), ("%m", 5, []), ("%row", "%m", []), ("%row", 12, ["next"]), ("%row", 16, []),
+])  # fmt: skip
+def test_loops_that_decide_about_those_in_them_are_unrolled(last: str, rows: int | str, found: list[str]) -> None:
+    assert find_nests(_nest(last, rows)) == found

@@ -7,6 +7,7 @@ as lanes, and contiguous accesses of a thread need no gather."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import partial
 
 from llvmlite import ir
 
@@ -14,6 +15,7 @@ from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS, needs_active_lane
 from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
+from hip_runtime.drivers.cpu.analyses.neighbours import Neighbours, find_neighbours
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.recurrences import innermost_loops, latency
 from hip_runtime.drivers.cpu.analyses.row_loops import ROW, find_row_loops
@@ -37,7 +39,8 @@ _STRIDED_ACCESS = 1.0
 """A load or store of a thread in a loop whose stride is not that of a contiguous array."""
 
 _GATHER, _SCATTER = 1.5, 2.0
-"""A load or a store whose lanes are not contiguous."""
+"""A load or a store whose lanes are not contiguous; of neighbours in memory that a lane accesses at once, for all of
+them together."""
 
 _NARROW_SCATTER = 4.0
 """A store of less than 32 bits whose lanes are not contiguous: no processor has an instruction for it, so lanes store
@@ -65,6 +68,9 @@ processor executes some of the next thread."""
 
 _DIVISION, _FLOAT_DIVISION = 2.0, 0.6
 """An integer division of a thread; and of a lane, if all lanes divide as floats."""
+
+_ROOT, _LANE_ROOT = 3.0, 0.7
+"""A division or a square root of floats: of a thread that runs alone, and of a lane."""
 
 _OPAQUE, _SCALARIZED = 5.0, 5.5
 """What is scalarized: for a thread that runs alone, and for a lane."""
@@ -139,6 +145,7 @@ class _Estimate:
         self._size_of = size_of
         self._width = width
         self._rows = rows
+        self._neighbours: dict[Block, dict[Instruction, Neighbours]] = {}
         self._speculated: dict[Instruction, SpeculatedStride] = speculate_strides(shapes)
         self._steps = unit_stride = UnitStrideLoops(shapes, size_of)
         innermost = {loops[-1] for loops in shapes.order.loops.values() if loops}
@@ -198,6 +205,8 @@ class _Estimate:
             return _SCALAR, _SCALAR / self._width
         if value.opcode in ("sdiv", "udiv", "srem", "urem"):
             return _DIVISION, _FLOAT_DIVISION if divides_as_floats(value, self._width) else _DIVISION
+        if value.opcode == "fdiv" or value.callee.startswith("llvm.sqrt."):
+            return _ROOT, _LANE_ROOT
         if value.callee in spmd.WAVE_WIDE:  # threads that run alone exchange values through memory
             return _OPAQUE, _LANE
         if value.elementwise is not None:
@@ -239,8 +248,28 @@ class _Estimate:
         if (unit_stride and not self._is_repeated(address, loops)) or value in self._rows:
             return scalar, _GATHER + _ROWS_PER_BYTE * self._size_of(accessed)
         if value.opcode == "load":
-            return scalar, _GATHER
-        return scalar, _SCATTER if self._size_of(accessed) >= _LEAST_SCATTERED else _NARROW_SCATTER
+            return scalar, _GATHER / self._count_neighbours(value, block)
+        if self._size_of(accessed) < _LEAST_SCATTERED:
+            return scalar, _NARROW_SCATTER
+        return scalar, _SCATTER / self._count_neighbours(value, block)
+
+    def _count_neighbours(self, access: Instruction, block: Block) -> int:
+        """How many neighbours in memory are accessed together with *access* and by it."""
+        if block not in self._neighbours:
+            self._neighbours[block] = find_neighbours(
+                block, partial(self._is_apart, block), partial(self._most_at_once, block), self._size_of, _guess_nothing
+            )
+        group = self._neighbours[block].get(access)
+        return 1 if group is None else len(group.members)
+
+    def _is_apart(self, block: Block, access: Instruction) -> bool:
+        if access.opcode not in ("load", "store") or access.volatile or access.atomic is not None:
+            return False
+        address = access.operands[-1]
+        return self._shapes.of(address, block) is VARYING and not is_private_address(address)
+
+    def _most_at_once(self, block: Block, access: Instruction) -> int:
+        return 4 if access.opcode == "load" and block not in self._shapes.masked else 2
 
     def _is_repeated(self, address: Value, loops: tuple[frozenset[Block], ...]) -> bool:
         """Whether the second innermost of *loops* does not change which row the innermost goes through by *address*."""
@@ -257,6 +286,10 @@ class _Estimate:
             waiting += set(value.operands) - seen
             seen.update(value.operands)
         return True
+
+
+def _guess_nothing(_: Instruction) -> None:
+    """What an index probably is: of those that are held within a limit, nothing is known before gangs are written."""
 
 
 def _is_for_active_lanes(value: Instruction) -> bool:

@@ -6,44 +6,85 @@ LLVM finds the same by trying, but does not tell; here it decides whether a loop
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
+from hip_runtime.drivers.cpu.analyses.cfg import Order
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 
+Numbers = dict[Instruction, int | None]
+"""The signed numbers that values are, ``None`` where that depends on data."""
 
-def count_iterations(loop: frozenset[Block], header: Block, most: int) -> int | None:
+NOTHING: Mapping[Instruction, int | None] = MappingProxyType({})
+
+
+def expect_iterations(order: Order, most: int) -> dict[frozenset[Block], int]:
+    """How often each loop of *order* runs for each time that it is entered, where that is at most *most* times and
+    depends on constants and on the counters of loops around it alone: then it is as often as in their middle."""
+    headers = {loop: block for block in reversed(order.blocks) for loop in order.loops[block]}
+    found: dict[frozenset[Block], int] = {}
+    counters: Numbers = {}
+    for block in order.blocks:
+        for loop in order.loops[block]:
+            if headers[loop] is not block:
+                continue
+            iterations = count_iterations(loop, block, most, counters)
+            if iterations is not None:
+                found[loop] = iterations
+                counters |= _numbers_in_iteration(loop, block, iterations // 2, counters)
+    return found
+
+
+def count_iterations(
+    loop: frozenset[Block], header: Block, most: int, known: Mapping[Instruction, int | None] = NOTHING
+) -> int | None:
     """How often *loop* runs, which is entered at *header* and left at one block; ``None`` if that depends on anything
-    but constants, or if it is more than *most* times."""
+    but constants and *known* values, or if it is more than *most* times."""
     leaving = [block for block in loop if any(target not in loop for target in block.successors)]
     if len(leaving) != 1 or leaving[0].terminator.opcode != "br":
         return None
     end = leaving[0].terminator
-    numbers: dict[Instruction, int | None] = {}
-    for phi in header.phis:
-        numbers[phi] = _number_from(phi, numbers, lambda source: source not in loop)
-    for iteration in range(1, most + 1):
-        values = dict(numbers)
+    for iteration, values in enumerate(_values_by_iteration(loop, header, most, known), 1):
         goes_on = _evaluate(end.operands[0], values)
         if goes_on is None:
             return None
         if end.targets[0 if goes_on else 1] not in loop:
             return iteration
-        numbers = {phi: _number_from(phi, values, lambda source: source in loop) for phi in header.phis}
     return None
 
 
+def _numbers_in_iteration(
+    loop: frozenset[Block], header: Block, iteration: int, known: Mapping[Instruction, int | None]
+) -> Numbers:  # fmt: skip
+    """The numbers of the phis of *header* in an iteration of *loop*, counted from 0."""
+    *_, values = _values_by_iteration(loop, header, iteration + 1, known)
+    return {phi: values[phi] for phi in header.phis}
+
+
+def _values_by_iteration(
+    loop: frozenset[Block], header: Block, most: int, known: Mapping[Instruction, int | None]
+) -> Iterator[Numbers]:
+    """What is known in each of the first *most* iterations of *loop*, where others may be added."""
+    values: Numbers = dict(known)
+    numbers = {phi: _number_from(phi, values, lambda source: source not in loop) for phi in header.phis}
+    for _ in range(most):
+        values = {**known, **numbers}
+        yield values
+        numbers = {phi: _number_from(phi, values, lambda source: source in loop) for phi in header.phis}
+
+
 def _number_from(
-    phi: Instruction, values: dict[Instruction, int | None], comes_from: Callable[[Block], bool]
+    phi: Instruction, values: Numbers, comes_from: Callable[[Block], bool]
 ) -> int | None:  # fmt: skip
     """What *phi* becomes on the only edge from a block for which *comes_from* holds."""
     arriving = [value for value, source in zip(phi.operands, phi.targets, strict=True) if comes_from(source)]
     return _evaluate(arriving[0], values) if len(arriving) == 1 else None
 
 
-def _evaluate(value: Value, values: dict[Instruction, int | None]) -> int | None:
+def _evaluate(value: Value, values: Numbers) -> int | None:
     """The signed number that *value* is, where *values* are known."""
     if not isinstance(value, Instruction):
         return signed_number(value)
@@ -53,7 +94,7 @@ def _evaluate(value: Value, values: dict[Instruction, int | None]) -> int | None
     return values[value]
 
 
-def _compute(value: Instruction, values: dict[Instruction, int | None]) -> int | None:
+def _compute(value: Instruction, values: Numbers) -> int | None:
     if not isinstance(value.type, ir.IntType) or value.opcode not in _KNOWN:
         return None
     operands = []

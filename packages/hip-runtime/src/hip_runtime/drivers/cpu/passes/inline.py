@@ -113,12 +113,15 @@ def _unroll(module: Any, options: Any) -> None:
     """Fully unroll loops whose small trip count LLVM knows, and make values of private arrays that are only accessed at
     constant indices then. There is no target machine, as for some LLVM would partially unroll other loops, too."""
     passes = llvm.create_new_module_pass_manager()
-    for _ in range(2):  # it does not look at inner loops again whose trip count the outer one decides
+    for _ in range(_MOST_NESTED):  # it does not look at inner loops again whose trip count the outer one decides
         passes.add_loop_unroll_pass()
         passes.add_sroa_pass()
         passes.add_instruction_combine_pass()
     passes.run(module, llvm.create_pass_builder(None, options))
 
+
+_MOST_NESTED = 3
+"""Loops in one another, each of which decides how often the next one runs: as many as factors of matrices have."""
 
 _EVERYTHING = 10_000_000
 """An inlining threshold above the cost of any function, with room for LLVM to multiply it in 32 bits."""

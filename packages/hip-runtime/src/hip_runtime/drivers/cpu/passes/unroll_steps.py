@@ -1,4 +1,5 @@
-"""Unrolls loops around barriers that run a few times, where LLVM would not.
+"""Unrolls loops that run a few times, where LLVM would not: those around barriers, and those around others that depend
+on them.
 
 The steps of a scan in shared memory are such loops. Unrolled, each step is a region of its own, of which it is known
 which threads take part and how far apart they access memory. LLVM does that for small loops only: it cannot tell what
@@ -8,12 +9,13 @@ printed module, behind the branch that goes back.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from math import inf, prod
 from typing import Any
 
 from hip_devicelib import spmd
-from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
-from hip_runtime.drivers.cpu.analyses.trip_counts import count_iterations
+from hip_runtime.drivers.cpu.analyses.cfg import Order, order_blocks
+from hip_runtime.drivers.cpu.analyses.trip_counts import count_iterations, expect_iterations
 from hip_runtime.drivers.cpu.ir.model import Block, Function
 from hip_runtime.drivers.cpu.ir.module_text import name_of_definition
 
@@ -47,14 +49,40 @@ def find_steps(function: Function) -> list[str]:
     return found
 
 
-def has_short_loop(function: Function) -> bool:
-    """Whether *function* has an innermost loop of few iterations, whose number is a constant."""
+def find_nests(function: Function) -> list[str]:
+    """The names of the blocks that end with the branch back of loops to be unrolled because loops in them depend on
+    their counters, as in factorisations of small matrices: LLVM unrolls a loop that has others in it only if it knows
+    how often these run. Only private arrays are worth it, which become values."""
+    if not any(map(_has_private_memory, function.blocks)):
+        return []
     order = order_blocks(function.blocks[0], lambda block: block.successors)
-    for loop in _innermost(order.loops.values()):
-        header = next(block for block in order.blocks if block in loop)
-        if count_iterations(loop, header, _MOST_ITERATIONS) is not None:
-            return True
-    return False
+    iterations = expect_iterations(order, _MOST_ITERATIONS)
+    headers = {loop: block for block in reversed(order.blocks) for loop in order.loops[block]}
+    constant = {loop for loop in headers if count_iterations(loop, headers[loop], _MOST_ITERATIONS) is not None}
+    found = []
+    for loop in constant:
+        back = [block for block in loop if headers[loop] in block.successors]
+        decides = any(other < loop and other not in constant for other in headers)
+        if decides and len(back) == 1 and _unrolled_size(loop, order, iterations) <= _MOST_INSTRUCTIONS:
+            found.append(back[0].name)
+    return found
+
+
+def _unrolled_size(loop: frozenset[Block], order: Order, iterations: Mapping[frozenset[Block], int]) -> float:
+    """Instructions of *loop* once it and all loops in it are unrolled; infinite where one runs any number of times."""
+    size = 0.0
+    for block in loop:
+        around = [other for other in order.loops[block] if other <= loop]
+        size += prod(iterations.get(other, inf) for other in around) * len(block.instructions)
+    return size
+
+
+def has_short_loop(function: Function) -> bool:
+    """Whether *function* has an innermost loop of few iterations, whose number depends on constants and on counters of
+    loops around it alone."""
+    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    short = expect_iterations(order, _MOST_ITERATIONS)
+    return any(loop in short for loop in _innermost(order.loops.values()))
 
 
 def mark_unrolled(module: Any, function: str, blocks: Collection[str]) -> str:

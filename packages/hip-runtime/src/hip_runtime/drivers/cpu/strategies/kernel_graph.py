@@ -25,7 +25,7 @@ from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_l
 from hip_runtime.drivers.cpu.passes.inline import find_functions, inline_functions, prepare, unroll_marked
 from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
 from hip_runtime.drivers.cpu.passes.merge_phis import merge_phis
-from hip_runtime.drivers.cpu.passes.unroll_steps import find_steps, mark_unrolled
+from hip_runtime.drivers.cpu.passes.unroll_steps import find_nests, find_steps, mark_unrolled
 from hip_runtime.drivers.cpu.passes.wrapped_remainders import replace_wrapped_remainders
 from hip_runtime.drivers.cpu.strategies.form_choice import check_callees
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
@@ -71,11 +71,13 @@ def read_kernel(
     printed = _inline_what_must_be(request, module, item, unroll)
     item.has_lines = printed.has_lines
     function = read_function(printed, kernel.name, item.module.context)
-    if unroll and (steps := find_steps(function)):
-        module = request.context.read_text(mark_unrolled(module, kernel.name, steps))
+    while unroll and (marked := [*find_steps(function), *find_nests(function)]):
+        module = request.context.read_text(mark_unrolled(module, kernel.name, marked))
         unroll_marked(module, machine)
         printed = PrintedModule(module)
-        function = read_function(printed, kernel.name, item.module.context)
+        before, function = function, read_function(printed, kernel.name, item.module.context)
+        if len(function.blocks) == len(before.blocks):
+            break
     record("read", function)
     joins = tiles and request.is_tileable and joins_for_rows(function, request.block[0], request.chosen_width)
     if item.lengths is not None and (

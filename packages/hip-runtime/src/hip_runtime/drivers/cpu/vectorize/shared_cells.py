@@ -119,8 +119,7 @@ class CellWidener(Widener):
             kind, ir.LiteralStructType | ir.ArrayType
         ):
             return None
-        cells = self._find_cells(kind, instruction.operands[-1])
-        return cells
+        return self._find_cells(kind, instruction.operands[-1])
 
     def _find_cells(self, kind: ir.Type, pointer: Value) -> Cells | None:
         """The cells with elements of *kind* from *pointer* on, one for each lane, if that is a constant place in a

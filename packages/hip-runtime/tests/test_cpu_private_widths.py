@@ -7,10 +7,14 @@ import pytest
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, to_device
+from hip_runtime.drivers.cpu.object_code.host_machine import vector_bytes, vector_registers
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
 
 PARAMETERS = [("out", "ptr"), ("x", "ptr"), ("n", "i64")]
 STEPS = 40
+
+FITTING = vector_registers() * vector_bytes() // default_lanes() // 4
+"""Elements of a table of which registers hold half for twice as many lanes."""
 
 
 def kernel(count: int, more: str) -> str:
@@ -55,7 +59,9 @@ done:
 ESCAPE = "%held = alloca ptr\n  store volatile ptr %own, ptr %held"
 
 
-@pytest.mark.parametrize(("count", "more", "times"), [(8, "", 2), (200, "", 1), (8, ESCAPE, 1)])
+@pytest.mark.parametrize(("count", "more", "times"), [
+    (8, "", 2), (FITTING, "", 2), (FITTING + 1, "", 1), (200, "", 1), (8, ESCAPE, 1),
+])  # fmt: skip
 def test_threads_that_wait_for_results(device: Device, count: int, more: str, times: int) -> None:
     """Twice as many as otherwise, if their arrays may be registers."""
     values = np.random.default_rng(2).integers(0, 1 << 30, 2 * 256 + 8).astype(np.int32)

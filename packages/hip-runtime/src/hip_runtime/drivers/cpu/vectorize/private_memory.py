@@ -12,6 +12,7 @@ from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.model import Constant, Function, Instruction
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I8, PTR, allocate
+from hip_runtime.drivers.cpu.object_code.host_machine import vector_bytes, vector_registers
 from hip_runtime.drivers.cpu.passes.interleave_private import interleave_private
 from hip_runtime.errors import UnsupportedError
 
@@ -44,10 +45,10 @@ class PrivateMemory:
             address.source_type = kind
 
     def fits_registers(self, width: int) -> bool:
-        """Whether LLVM may make registers of all of it in gangs of *width*."""
+        """Whether registers hold half of it at least in gangs of *width*, if LLVM makes values of it."""
         allocas = set(self._allocas())
         nbytes = sum(map(self._bytes, allocas)) * width
-        return not allocas or (self._arrays.keys() >= allocas and nbytes <= _REGISTER_BYTES)
+        return not allocas or (self._arrays.keys() >= allocas and nbytes <= 2 * vector_registers() * vector_bytes())
 
     def stride(self, alloca: Instruction) -> int:
         """How far the memory of *alloca* is from that of the next lane."""

@@ -132,7 +132,8 @@ def find_contiguous(shapes: VectorShapes, size_of: Callable[[ir.Type], int]) -> 
         if value.opcode in ("load", "store"):
             accessed = value.type if value.opcode == "load" else value.operands[0].type
             shape = speculated_shape(shapes, speculated, value.operands[-1], block)
-            if shape is not VARYING and 0 < shape <= MAX_STRIDE * size_of(accessed):
+            nbytes = size_of(accessed)
+            if shape is not VARYING and (0 < shape <= MAX_STRIDE * nbytes or shape == -nbytes):
                 found.add(value)
     return frozenset(found)
 
@@ -243,6 +244,8 @@ class _Estimate:
             return scalar, _SCALARIZED
         if shape is not VARYING and 0 <= shape <= MAX_STRIDE * self._size_of(accessed):
             return scalar, _LANE
+        if shape == -self._size_of(accessed):  # and a shuffle
+            return scalar, 2 * _LANE
         if value in self._row_loads and value not in self._rows and self._width >= ROW:
             return scalar, _ROW_ELEMENT + _ROW_BYTE * self._size_of(accessed)
         if (unit_stride and not self._is_repeated(address, loops)) or value in self._rows:

@@ -20,6 +20,9 @@ LINEAR = "linear in the lane"
 CONTIGUOUS = "contiguous"
 """A vector that is loaded or stored as it is."""
 
+REVERSED = "contiguous in reverse"
+"""A vector that is loaded or stored with its elements in the opposite order."""
+
 STRIDED = "strided"
 """Contiguous vectors, of which the elements in between are left out."""
 

@@ -21,6 +21,7 @@ from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.passes.common_values import merge_common_values
+from hip_runtime.drivers.cpu.passes.complements import subtract_complements
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
 from hip_runtime.drivers.cpu.passes.inline import find_functions, inline_functions, prepare, unroll_marked
 from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
@@ -93,6 +94,8 @@ def read_kernel(
     if not request.reach.waiting:  # else what is not computed again would be kept for each thread
         merge_common_values(function)
         record("merge_common_values", function)
+    subtract_complements(function)
+    record("subtract_complements", function)
     replace_wrapped_remainders(function)
     record("replace_wrapped_remainders", function)
     frozen = LOADS_ARE_LATE and freeze_loads(function)

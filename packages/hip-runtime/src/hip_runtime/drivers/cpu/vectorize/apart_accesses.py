@@ -28,6 +28,7 @@ from hip_runtime.drivers.cpu.vectorize.neighbours import (
     store_neighbours,
 )
 from hip_runtime.drivers.cpu.vectorize.single_lane import SingleLane
+from hip_runtime.drivers.cpu.vectorize.strided_accesses import REVERSED
 from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory
 
 
@@ -58,17 +59,20 @@ class ApartAccesses(SingleLane):
     def element_stride(self, kind: ir.Type, pointer: Value) -> int:
         """The stride in elements, if contiguous vectors and a shuffle are better than a gather or scatter; else 0."""
         stride = self.count_elements(kind, self.shapes.of(pointer, self.block))
-        return stride if stride > 1 else 0
+        return 0 if stride == 1 else stride
 
     def speculated_stride(self, kind: ir.Type, pointer: Value) -> int:
         """The same if no index is negative, or 1 if the access is contiguous then."""
         return self.count_elements(kind, self._speculated.stride(pointer))
 
     def count_elements(self, kind: ir.Type, shape: Shape) -> int:
-        """How many elements of *kind* the lanes of an address with *shape* are apart; 0 if too many, or no number."""
+        """How many elements of *kind* the lanes of an address with *shape* are apart; 0 if too many, or no number.
+        Fewer than none are one, in the opposite order."""
         nbytes = size_in_memory(kind)
         if not shape or not nbytes or shape % nbytes:
             return 0
+        if shape == REVERSED * nbytes:
+            return REVERSED
         most = MAX_STRIDE if self.mask is None or spreads_masks() else 1
         return shape // nbytes if 1 <= shape // nbytes <= most else 0
 

@@ -23,7 +23,13 @@ from hip_runtime.drivers.cpu.vectorize.appended_stores import is_appended, write
 from hip_runtime.drivers.cpu.vectorize.clamped_loads import ClampedLoads
 from hip_runtime.drivers.cpu.vectorize.row_loads import load_rows
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
-from hip_runtime.drivers.cpu.vectorize.strided_accesses import load_strided, store_strided
+from hip_runtime.drivers.cpu.vectorize.strided_accesses import (
+    REVERSED,
+    load_reversed,
+    load_strided,
+    store_reversed,
+    store_strided,
+)
 from hip_runtime.drivers.cpu.vectorize.tabled_updates import TabledUpdates
 from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory
 
@@ -86,9 +92,7 @@ class MemoryAccesses(ApartAccesses):
         """What an access of one lane would be for all of them, and its stride in elements if it is in steps; for
         remarks."""
         stride = self.count_elements(kind, self.shapes.of(pointer, self.block))
-        if stride > 1:
-            return remarks.STRIDED, stride
-        return remarks.CONTIGUOUS if stride else remarks.GATHERED, 0
+        return _form_of(stride) if stride else (remarks.GATHERED, 0)
 
     def write_load(self, instruction: Instruction) -> ir.Value:
         """Write a load from addresses that differ between lanes; returns what each lane loads."""
@@ -104,7 +108,9 @@ class MemoryAccesses(ApartAccesses):
             return self.load_contiguous(instruction.type, pointer, align)
         stride = self.element_stride(instruction.type, pointer)
         if stride:
-            self.form, self.stride = remarks.STRIDED, stride
+            self.form, self.stride = _form_of(stride)
+            if stride == REVERSED:
+                return self._load_strided(instruction.type, self.scalar(pointer), stride, align)
             return self._load_member(instruction, stride, align)
         if (address := self._clamped_address(instruction)) is not None:
             self.form = remarks.CLAMPED
@@ -115,7 +121,7 @@ class MemoryAccesses(ApartAccesses):
             self.form = remarks.GATHERED
             return self.load_apart(instruction)
         pointers = self.vector(pointer)
-        self.form, self.stride = (remarks.SPECULATED, 0) if stride == 1 else (remarks.STRIDED, stride)
+        self.form, self.stride = (remarks.SPECULATED, 0) if stride == 1 else _form_of(stride)
         base, holds = self._speculated.base(pointer)
         with self.builder.if_else(holds) as (speculated, otherwise):
             with speculated:
@@ -154,10 +160,12 @@ class MemoryAccesses(ApartAccesses):
         return load_strided(self.lanes, load.type, first, stride, self.mask, align, group.members, group.member)
 
     def _load_strided(self, kind: ir.Type, base: ir.Value, stride: int, align: int) -> ir.Value:
-        """A load of elements that are *stride* of them apart, 1 if they are neighbours."""
+        """A load of elements that are *stride* of them apart: 1 if they are neighbours, -1 in the opposite order."""
         align = self._align_of_base(align, stride * size_in_memory(kind))
         if stride == 1:
             return self.lanes.load(kind, base, self.mask, align)
+        if stride == REVERSED:
+            return load_reversed(self.lanes, kind, base, self.mask, align)
         return load_strided(self.lanes, kind, base, stride, self.mask, align)
 
     def write_store(self, instruction: Instruction) -> None:
@@ -177,7 +185,7 @@ class MemoryAccesses(ApartAccesses):
             self.form = remarks.CONTIGUOUS
             self.store_contiguous(self.vector(value), pointer, align)
         elif stride := self.element_stride(value.type, pointer):
-            self.form, self.stride = remarks.STRIDED, stride
+            self.form, self.stride = _form_of(stride)
             self._store_strided(self.vector(value), self.scalar(pointer), stride, align)
         elif is_appended(self, pointer, value.type):
             self.form = remarks.SPECULATED
@@ -208,7 +216,7 @@ class MemoryAccesses(ApartAccesses):
             self.store_apart(instruction)
             return
         values, pointers = self.vector(value), self.vector(pointer)
-        self.form, self.stride = (remarks.SPECULATED, 0) if stride == 1 else (remarks.STRIDED, stride)
+        self.form, self.stride = (remarks.SPECULATED, 0) if stride == 1 else _form_of(stride)
         base, holds = self._speculated.base(pointer)
         with self.builder.if_else(holds) as (speculated, otherwise):
             with speculated:
@@ -221,6 +229,8 @@ class MemoryAccesses(ApartAccesses):
         align = self._align_of_base(align, stride * size_in_memory(values.type.element))
         if stride == 1:
             self.lanes.store(values, base, self.mask, align)
+        elif stride == REVERSED:
+            store_reversed(self.lanes, values, base, self.mask, align)
         else:
             store_strided(self.lanes, values, base, stride, self.mask, align)
 
@@ -245,3 +255,10 @@ class MemoryAccesses(ApartAccesses):
     def pending(self) -> TabledUpdates | None:
         """Updates of this block that were left to another one."""
         return self._updates if self._updates is not None and self._updates.is_pending else None
+
+
+def _form_of(stride: int) -> tuple[str, int]:
+    """The form of an access to elements that are *stride* apart, and that number if they are in steps; for remarks."""
+    if stride > 1:
+        return remarks.STRIDED, stride
+    return remarks.REVERSED if stride == REVERSED else remarks.CONTIGUOUS, 0

@@ -1,4 +1,5 @@
-"""Loads and stores of every second, third or fourth element: contiguous vectors and shuffles.
+"""Loads and stores of every second, third or fourth element, or of each in the opposite order: contiguous vectors and
+shuffles.
 
 Under a mask, an element is accessed if it is that of an active lane: the bits of the mask are spread, one to each
 *step* elements, which an instruction of the processor does for up to 64 elements at once.
@@ -13,6 +14,37 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.llvmir import I1, I32, I64
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder, size_in_memory
+
+REVERSED = -1
+"""The number of elements from lane to lane if the last lane accesses the first one."""
+
+
+def load_reversed(
+    lanes: VectorBuilder, kind: ir.Type, place: ir.Value, mask: ir.Value | None, align: int
+) -> ir.Value:  # fmt: skip
+    """A load of neighbours, of which the first lane's, at *place*, is the last one."""
+    loaded = lanes.load(kind, _last_place(lanes, kind, place, mask), _reverse_mask(lanes, mask), align)
+    return _reverse(lanes, loaded)
+
+
+def store_reversed(
+    lanes: VectorBuilder, value: ir.Value, place: ir.Value, mask: ir.Value | None, align: int
+) -> None:  # fmt: skip
+    """The reverse of `load_reversed`."""
+    at = _last_place(lanes, value.type.element, place, mask)
+    lanes.store(_reverse(lanes, value), at, _reverse_mask(lanes, mask), align)
+
+
+def _last_place(lanes: VectorBuilder, kind: ir.Type, place: ir.Value, mask: ir.Value | None) -> ir.Value:
+    return _element(lanes, kind, place, 1 - lanes.width, mask)
+
+
+def _reverse_mask(lanes: VectorBuilder, mask: ir.Value | None) -> ir.Value | None:
+    return None if mask is None else _reverse(lanes, mask)
+
+
+def _reverse(lanes: VectorBuilder, whole: ir.Value) -> ir.Value:
+    return lanes.shuffle(whole, lanes.vector_of(I32, list(reversed(range(lanes.width)))))
 
 
 def load_strided(

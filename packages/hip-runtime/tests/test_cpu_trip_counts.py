@@ -137,7 +137,7 @@ def test_loops_run_as_often_as_in_the_middle_of_those_around_them(
 ) -> None:
     function = _nest(last, rows)
     order = order_blocks(function.blocks[0], lambda block: block.successors)
-    headers = {loop: block for block in reversed(order.blocks) for loop in order.loops[block]}
+    headers = order.headers()
     assert {headers[loop].name: count for loop, count in expect_iterations(order, 16).items()} == expected
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -90,14 +89,13 @@ def test_factors(order: int, kind: Any, dtype: str, in_registers: bool) -> None:
         assert ("on the stack" in private_arrays(kernel, matrices, factors)) == (not in_registers)
 
 
-@pytest.mark.parametrize("make", [make_solver])
 @pytest.mark.parametrize(("order", "kind", "dtype"), [
     (1, float64, "f8"), (2, float32, "f4"), (3, float64, "f8"), (4, float32, "f4"), (4, float64, "f8"),
     (6, float64, "f8"), (11, float64, "f8"),
 ])  # fmt: skip
-def test_solutions(make: Callable[[int, Any], Any], order: int, kind: Any, dtype: str) -> None:
+def test_solutions(order: int, kind: Any, dtype: str) -> None:
     matrices = definite(order, dtype)
     wanted = np.random.default_rng(7).random((COUNT, order)).astype(dtype)
     sides = (matrices @ wanted[:, :, None])[:, :, 0]
-    make(order, kind)[-(-COUNT // 32), 32](matrices, sides)
+    make_solver(order, kind)[-(-COUNT // 32), 32](matrices, sides)
     np.testing.assert_allclose(sides, wanted, rtol=1e-3 if dtype == "f4" else 1e-10)

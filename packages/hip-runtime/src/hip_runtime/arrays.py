@@ -8,7 +8,7 @@ import numpy as np
 
 from hip_runtime import layout as layouts
 from hip_runtime.array import DeviceArray, StreamLike
-from hip_runtime.copying import HostArray, check_dtype, check_fit
+from hip_runtime.copying import HostArray, check_dtype, check_fit, host_layout
 from hip_runtime.device import Device, current_device
 from hip_runtime.driver import MemoryKind
 from hip_runtime.errors import ArrayError
@@ -106,18 +106,17 @@ def _new_on_device(source: HostArray, stream: StreamLike, copy: bool, device: De
     if not source.size:
         return device_array(source.shape, source.dtype, source.strides, stream=stream, device=device)
     once = _without_repeats(source)
-    made = dense_like(once, stream, device=device)
+    made = array_for(once, stream, device=device)
     if copy:
         made.copy_to_device(once, stream)
     return made if once is source else made.broadcast_to(source.shape)
 
 
-def dense_like(source: HostArray, stream: StreamLike = None, *, device: Device | None = None) -> DeviceArray:
-    """A new array with the shape and element type of *source*, contiguous in Fortran order where *source* is in that
-    alone, else in C order; its contents are undefined. Errors are those of `device_array`."""
+def array_for(source: HostArray, stream: StreamLike = None, *, device: Device | None = None) -> DeviceArray:
+    """A new array for the elements of *source*, in `order_of` it; its contents are undefined. Errors are those of
+    `device_array`."""
     kind = check_dtype(source.dtype)
-    order = "F" if source.flags.f_contiguous and not source.flags.c_contiguous else "C"
-    layout = layouts.dense(source.shape, kind.itemsize, order)
+    layout = layouts.dense(source.shape, kind.itemsize, order_of(host_layout(source)))
     where = _device_of(stream, device)
     return DeviceArray(layout, kind, where.allocate(layout.nbytes), device=where, stream=stream)
 
@@ -173,17 +172,16 @@ def _device_of(stream: StreamLike, device: Device | None) -> Device:
     return stream.device if isinstance(stream, Stream) else current_device()
 
 
-def order_of(ary: Any) -> str:
-    """The order of a contiguous copy of *ary* for kernels: Fortran if it is only contiguous in that order, otherwise
-    C."""
-    layout = Layout(ary.shape, ary.strides, ary.dtype.itemsize)
+def order_of(layout: Layout) -> str:
+    """The order of a contiguous copy for kernels of what has *layout*: Fortran if it is only contiguous in that order,
+    otherwise C."""
     return "F" if layout.is_f_contiguous and not layout.is_c_contiguous else "C"
 
 
 def strides_like(ary: Any) -> layouts.Shape:
     """The strides of a contiguous array of the shape of *ary* whose axes lie in the same order in memory."""
     layout = Layout(ary.shape, ary.strides, ary.dtype.itemsize)
-    return layouts.dense(ary.shape, layout.itemsize, order_of(ary)).strides if (
+    return layouts.dense(ary.shape, layout.itemsize, order_of(layout)).strides if (
         layout.is_c_contiguous or layout.is_f_contiguous
     ) else layouts.dense_like(layout).strides  # fmt: skip
 

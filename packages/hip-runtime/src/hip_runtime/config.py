@@ -196,7 +196,7 @@ cpu_form = Setting(
 cpu_width: Setting[int | None] = Setting(
     "NUMBA_HIP_CPU_WIDTH",
     "How many threads the form 'vectors' runs at a time on the CPU device: a power of two up to 64, less where blocks "
-    "are not as wide; by default 32 with AVX-512, 16 with AVX, else 8, and 16 in kernels with barriers. Read when a "
+    "are not as wide; by default 32 with AVX-512, 16 with AVX, else 8, or twice or half as many. Read when a "
     "kernel is first launched with a shape of blocks.",
     vector_width,
     lambda: None,

@@ -15,7 +15,7 @@ from hip_runtime import (
     is_device_array,
     to_device,
 )
-from hip_runtime.arrays import dense_like
+from hip_runtime.arrays import array_for
 from hip_runtime.stream_handle import stream_handle
 from numba_hip.advisory_warnings import advise_on_copies
 from numba_hip.arguments.argument_types import is_on_device
@@ -77,7 +77,7 @@ class ArgumentCopies:
         if hint is None:
             advise_on_copies()
         # Dense, also where the host repeats elements or skips some: its type is what signatures name most often.
-        copy = dense_like(value, self.stream)
+        copy = array_for(value, self.stream)
         if hint is None or hint.copies_in:
             copy.copy_to_device(value, self.stream)
         if hint is None and not value.flags.writeable:

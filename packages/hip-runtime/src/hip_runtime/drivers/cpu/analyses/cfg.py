@@ -18,6 +18,14 @@ class Order:
     blocks: list[Block] = field(default_factory=list)
     loops: dict[Block, tuple[frozenset[Block], ...]] = field(default_factory=dict)
 
+    def headers(self) -> dict[frozenset[Block], Block]:
+        """The block that each loop is entered at, those of outer loops first."""
+        found: dict[frozenset[Block], Block] = {}
+        for block in self.blocks:
+            for loop in self.loops[block]:
+                found.setdefault(loop, block)
+        return found
+
 
 def order_blocks(entry: Block, successors: Successors) -> Order:
     """The order of the blocks that are reachable from *entry*."""

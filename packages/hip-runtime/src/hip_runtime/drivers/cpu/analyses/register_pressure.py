@@ -83,8 +83,8 @@ def most_live_bytes(shapes: VectorShapes, size_of: SizeOf) -> int:
 def _most_bytes_between_iterations(shapes: VectorShapes, size_of: SizeOf) -> int:
     sizes = _sizes_in_registers(shapes, size_of)
     entering = _live_at_starts(shapes)
-    headers = {loop: block for block in reversed(shapes.order.blocks) for loop in shapes.order.loops[block]}
-    return max((_bytes_of(entering[header] | set(header.phis), sizes) for header in headers.values()), default=0)
+    headers = shapes.order.headers().values()
+    return max((_bytes_of(entering[header] | set(header.phis), sizes) for header in headers), default=0)
 
 
 def _sizes_in_registers(shapes: VectorShapes, size_of: SizeOf) -> dict[Instruction, int]:

@@ -24,17 +24,13 @@ NOTHING: Mapping[Instruction, int | None] = MappingProxyType({})
 def expect_iterations(order: Order, most: int) -> dict[frozenset[Block], int]:
     """How often each loop of *order* runs for each time that it is entered, where that is at most *most* times and
     depends on constants and on the counters of loops around it alone: then it is as often as in their middle."""
-    headers = {loop: block for block in reversed(order.blocks) for loop in order.loops[block]}
     found: dict[frozenset[Block], int] = {}
     counters: Numbers = {}
-    for block in order.blocks:
-        for loop in order.loops[block]:
-            if headers[loop] is not block:
-                continue
-            iterations = count_iterations(loop, block, most, counters)
-            if iterations is not None:
-                found[loop] = iterations
-                counters |= _numbers_in_iteration(loop, block, iterations // 2, counters)
+    for loop, header in order.headers().items():
+        iterations = count_iterations(loop, header, most, counters)
+        if iterations is not None:
+            found[loop] = iterations
+            counters |= _numbers_in_iteration(loop, header, iterations // 2, counters)
     return found
 
 

@@ -33,9 +33,10 @@ def find_steps(function: Function) -> list[str]:
     """The names of the blocks that end with the branch back of loops to be unrolled."""
     order = order_blocks(function.blocks[0], lambda block: block.successors)
     waits = sum(map(_count_waits, order.blocks))
+    headers = order.headers()
     found = []
     for loop in _innermost(order.loops.values()):
-        header = next(block for block in order.blocks if block in loop)
+        header = headers[loop]
         back = [block for block in loop if header in block.successors]
         inside = sum(map(_count_waits, loop))
         if not inside or len(back) != 1 or any(map(_has_private_memory, loop)):
@@ -57,8 +58,8 @@ def find_nests(function: Function) -> list[str]:
         return []
     order = order_blocks(function.blocks[0], lambda block: block.successors)
     iterations = expect_iterations(order, _MOST_ITERATIONS)
-    headers = {loop: block for block in reversed(order.blocks) for loop in order.loops[block]}
-    constant = {loop for loop in headers if count_iterations(loop, headers[loop], _MOST_ITERATIONS) is not None}
+    headers = order.headers()
+    constant = [loop for loop in headers if count_iterations(loop, headers[loop], _MOST_ITERATIONS) is not None]
     found = []
     for loop in constant:
         back = [block for block in loop if headers[loop] in block.successors]

@@ -231,8 +231,7 @@ class GangRegionWriter:
         kinds = [argument.type for argument in made.function.arguments]
         name = f"{GANG_FUNCTION}.{'start' if region.start is None else region.start.number}"
         record(f"outline {name}", made.function)
-        cells = None if only_gang is None else CellGangs(only_gang)
-        cells = cells if steps is None else steps.cells
+        cells = steps.cells if steps is not None else None if only_gang is None else CellGangs(only_gang)
         width = None if steps is None or limited is not None else steps.width
         is_stretched = steps is not None and steps.step > 1
         try:

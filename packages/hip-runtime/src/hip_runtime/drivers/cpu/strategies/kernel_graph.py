@@ -72,13 +72,13 @@ def read_kernel(
     printed = _inline_what_must_be(request, module, item, unroll)
     item.has_lines = printed.has_lines
     function = read_function(printed, kernel.name, item.module.context)
-    while unroll and (marked := [*find_steps(function), *find_nests(function)]):
+    blocks = 0
+    while unroll and len(function.blocks) != blocks and (marked := [*find_steps(function), *find_nests(function)]):
+        blocks = len(function.blocks)  # as many are left if LLVM does not unroll what is marked
         module = request.context.read_text(mark_unrolled(module, kernel.name, marked))
         unroll_marked(module, machine)
         printed = PrintedModule(module)
-        before, function = function, read_function(printed, kernel.name, item.module.context)
-        if len(function.blocks) == len(before.blocks):
-            break
+        function = read_function(printed, kernel.name, item.module.context)
     record("read", function)
     joins = tiles and request.is_tileable and joins_for_rows(function, request.block[0], request.chosen_width)
     if item.lengths is not None and (

@@ -96,7 +96,11 @@ def test_every_form_of_a_launch_uses_what_was_prepared_for_its_shape(monkeypatch
     stream.synchronize()
     np.testing.assert_array_equal(out.copy_to_host(), np.array([8, 8, 7, 7]) + MOST_CONFIGURED)
     assert add[2, 2].stream is None
-    assert len(add._configured) == MOST_CONFIGURED
+    last = add[MOST_CONFIGURED + 2, 2]
+    assert add[MOST_CONFIGURED + 2, 2] is last  # of many, the last are remembered
+    assert len(add._configured) <= MOST_CONFIGURED
+    assert add[1000, 2].ready is last.ready  # blocks of the same shape share what was prepared
+    assert add[2, 2, 0, 8].ready is not last.ready
 
 
 def test_each_launch_may_have_another_shape_and_other_types():

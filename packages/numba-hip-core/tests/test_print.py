@@ -313,15 +313,15 @@ def test_a_launch_that_fails_is_what_is_raised():
         device=device, kernel=SimpleNamespace(name="kernel", parameters=[Parameter(PARAMETER, "ptr", 8, 8)])
     )
 
-    def launch(arguments, owners, stream):
+    def launch(arguments, grid, stream, owners):
         device.broken = True
         raise LaunchError("not enough of everything")
 
-    launch.function = function
+    launches = SimpleNamespace(launch=launch, function=function)
     device.is_capturing = lambda stream: False
-    printing = PrintingLaunch(launch, OutputBuffer(function))
+    printing = PrintingLaunch(launches, OutputBuffer(function))
     with pytest.raises(LaunchError, match="not enough"):
-        printing(b"\0" * 8, None, 0)
+        printing.launch(b"\0" * 8, (1, 1, 1), 0, None)
 
 
 @pytest.mark.parametrize("target", ["cpu", "gfx942"])

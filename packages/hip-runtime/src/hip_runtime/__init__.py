@@ -57,8 +57,9 @@ from hip_runtime.event import Event
 from hip_runtime.graph import ExecutableGraph, Graph
 from hip_runtime.interop import as_device_array, is_device_array
 from hip_runtime.ipc import IpcArrayHandle, IpcHandle, open_ipc_array
+from hip_runtime.launches import Launch
 from hip_runtime.memory import Buffer, MemoryManager, PendingReleases, defer_release
-from hip_runtime.module import Function, Launch, Module
+from hip_runtime.module import Function, Module
 from hip_runtime.stream import Stream
 
 __version__ = "0.2.0"

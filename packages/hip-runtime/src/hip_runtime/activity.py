@@ -1,8 +1,4 @@
-"""The observer of work on devices: none, unless a profile is being taken.
-
-Copies and graphs report here. Launches, where each tenth of a microsecond counts, do so only while there is an
-observer.
-"""
+"""The observer of work on devices, launches, copies and graphs: none, unless a profile is being taken."""
 
 from __future__ import annotations
 
@@ -38,23 +34,19 @@ class Observer(Protocol):
         """*kernel* was compiled in the seconds of `time.perf_counter` from *start* to *end*."""
 
 
-_observer: Observer | None = None
+observer: Observer | None = None
+"""The observer of the work of every thread; see `set_observer`."""
 
 
 def set_observer(new: Observer | None) -> None:
-    """Make *new* the observer of copies and graphs in every thread, or remove it. For launches see `Launch.observe`."""
-    global _observer
-    _observer = new
-
-
-def observer() -> Observer | None:
-    """The current observer."""
-    return _observer
+    """Make *new* the observer, or have none."""
+    global observer
+    observer = new
 
 
 def do(activity: Activity, ask: Callable[[], None]) -> None:
     """Do *activity*, through the observer if there is one."""
-    found = _observer
+    found = observer
     if found is None:
         ask()
     else:

@@ -93,7 +93,7 @@ def _announced(kernel: str, stage: str) -> Iterator[None]:
         finally:
             outer.stage = before
         return
-    observer = activity.observer()
+    observer = activity.observer
     announces = _is_watched() and config.compile_notice()
     if not announces and observer is None:
         yield

@@ -280,8 +280,9 @@ def withhold_devices(why: str | None) -> None:
 
 def current_device() -> Device:
     """The current device of the calling thread; number 0 until it selects another."""
-    found: Device | None = getattr(_registry.current, "device", None)
-    if found is None:
+    try:
+        found: Device = _registry.current.device
+    except AttributeError:
         found = _registry.current.device = devices()[0]
     return found
 

@@ -23,11 +23,23 @@ FunctionHandle = Any
 GraphHandle = Any
 ExecutableHandle = Any
 
+Describe = Callable[[Any], BaseException]
+"""Makes the exception to raise of a `hip_runtime.errors.KernelFault`."""
+
 DEFAULT_STREAM = 0
 LEGACY_STREAM = 1
 PER_THREAD_STREAM = 2
 """Streams that always exist; the numbers are those of CUDA's array interface and of ``hipStreamLegacy`` and
 ``hipStreamPerThread`` in the HIP runtime API."""
+
+
+class Launcher(Protocol):
+    """Launches a kernel in blocks of one shape, see `Driver.launcher`."""
+
+    def __call__(
+        self, arguments: bytes, grid: Dim3, stream: int, owners: object = None, describe: Describe | None = None, /
+    ) -> None:
+        """Launch over *grid*, with the packed *arguments*, on *stream*; *owners* live until the kernel is done."""
 
 
 class MemoryKind(enum.Enum):
@@ -184,9 +196,12 @@ class Driver(Protocol):
         arguments: bytes,
         cooperative: bool = False,
         owners: object = None,
-        describe: Callable[[Any], BaseException] | None = None,
+        describe: Describe | None = None,
     ) -> None:
         """Run a kernel. The configuration was validated; *describe* is put on the `KernelFault`, if there is one."""
+
+    def launcher(self, function: FunctionHandle, block: Dim3, dynamic_shared: int, cooperative: bool) -> Launcher:
+        """What launches *function* as `launch` does, for many launches in blocks of one shape."""
 
     # streams and events
     def create_stream(self, device: int, *, blocking: bool = True, priority: int = 0) -> int:

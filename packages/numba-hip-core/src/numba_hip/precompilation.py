@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from hip_devicelib.codeobject import CPU_TARGET
 from hip_runtime import current_device
-from hip_runtime.module import dim3
+from hip_runtime.launch_limits import dim3
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.dispatch.dispatcher import Dispatcher
 from numba_hip.dispatch.launch import ConfiguredKernel

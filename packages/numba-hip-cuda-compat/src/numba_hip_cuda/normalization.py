@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numba.core import cgutils, types
 
+from hip_runtime.launch_limits import dim3
 from hip_runtime.layout import dense, normalise_shape, normalise_strides
-from hip_runtime.module import dim3
 
 Ints = tuple[int, ...]
 

@@ -15,7 +15,6 @@ from hip_runtime.device import Device, devices
 from hip_runtime.driver import DEFAULT_STREAM
 from hip_runtime.errors import ProfileError
 from hip_runtime.event import Event
-from hip_runtime.module import Launch
 from hip_runtime.profiling.spans import Span, Sum, add_up
 
 if TYPE_CHECKING:
@@ -178,4 +177,3 @@ class _Observer:
 def _observe() -> None:
     observer = _Observer() if _running else None
     activity.set_observer(observer)
-    Launch.observe(observer)

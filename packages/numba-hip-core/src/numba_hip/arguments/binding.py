@@ -39,7 +39,9 @@ def binder(codes: Sequence[Any], kinds: Sequence[types.Type], packing: Sequence[
             fields: dict[Packer, str] = {DENSE: "u{0}.dense", PACKED: "u{0}.packed"}
             parts.append(("array", fields.get(pack, "p{0}(v{0})")))
         elif isinstance(code, type):
-            parts.append(("integer" if code is int else "number", "p{0}(v{0})"))
+            # Packers of signed integers raise an error for what is none of them.
+            packs_any = code is int and not (isinstance(kind, types.Integer) and kind.signed)
+            parts.append(("integer" if packs_any else "number", "p{0}(v{0})"))
         else:
             return None
     made: Bind = _maker(tuple(parts))(codes, packing)

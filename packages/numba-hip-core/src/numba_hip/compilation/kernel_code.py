@@ -16,7 +16,7 @@ from hip_runtime import DeviceArray, current_device
 from hip_runtime.compile_notice import announced, enter_stage
 from hip_runtime.driver import Dim3
 from hip_runtime.dump import Dump
-from hip_runtime.module import dim3
+from hip_runtime.launch_limits import dim3
 from numba_hip._numba.compiler import compiling_for
 from numba_hip.abi.fault import Fault
 from numba_hip.compilation import bitcode_properties

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numba.core import types
@@ -45,6 +45,9 @@ from numba_hip.language.stub import interpreter
 
 Types = tuple[types.Type, ...]
 
+K = TypeVar("K")
+V = TypeVar("V")
+
 CLASS_TYPED = frozenset(
     {float, bool, complex, np.bool_, np.float16, np.float32, np.float64, np.complex64, np.complex128, np.int8,
      np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
@@ -77,11 +80,15 @@ class Dispatcher(Overloads, Explained):
         self.extensions = list(extensions)
         """What sees the arguments of each launch first; see `numba_hip.dispatch.argument_extensions`."""
         self.identity = ""
+        self._is_own = str(py_func.__module__).startswith(OWN_MODULES)
+        """Whether it is a kernel of this library."""
         self._loaded: dict[tuple[Any, ...], LoadedKernel] = {}
         self._configured: dict[Any, ConfiguredKernel] = {}
         """By what was written, integers alone."""
         self._shapes: dict[tuple[Dim3, Dim3, int], ConfiguredKernel] = {}
         """By what it means: those on the default stream."""
+        self._ready: dict[tuple[Dim3, int], ReadyLaunches] = {}
+        """By the shape of the blocks and their dynamic shared memory."""
         self._specialisations: dict[tuple[str, Types], Dispatcher] = {}
         self._recent: ReadyLaunch | None = None
         """The last one that was prepared, if its code serves launches of all shapes."""
@@ -129,9 +136,18 @@ class Dispatcher(Overloads, Explained):
         return known if stream is None else type(known)(self, config, known.ready)
 
     def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
-        if not str(self.py_func.__module__).startswith(OWN_MODULES):  # whose grids callers do not choose
+        if not self._is_own:  # callers do not choose the grids of those
             advise_on_grid(config.grid)
-        return ConfiguredKernel(self, config, ReadyLaunches())
+        return ConfiguredKernel(self, config, self._ready_launches(config))
+
+    def _ready_launches(self, config: LaunchConfig) -> ReadyLaunches:
+        """What was prepared for blocks as in *config*."""
+        shape = config.block, config.dynamic_shared
+        known = self._ready.get(shape)
+        if known is None:
+            known = ReadyLaunches()
+            _keep(self._ready, shape, known)
+        return known
 
     def configure(
         self,
@@ -195,7 +211,7 @@ class Dispatcher(Overloads, Explained):
     def _forget_code(self) -> None:
         super()._forget_code()
         self._recent = None
-        for made in (self._loaded, self._configured, self._shapes, self._specialisations):
+        for made in (self._loaded, self._configured, self._shapes, self._ready, self._specialisations):
             made.clear()
 
     @property
@@ -213,18 +229,12 @@ class Dispatcher(Overloads, Explained):
         device = current_device()
         if self.extensions:
             return self._launch_converted(configured, args, device)
+        packed = self._bind_as_before(configured, args, device)
         recent = configured.ready.recent
-        if recent is None:
-            packed = self._bind_as_before(configured, args, device)
-            recent = configured.ready.recent
-        elif recent.device is device and recent.bind is not None:
-            packed = recent.bind(args)
-        else:
-            packed = None
         if packed is not None and recent is not None:
             for callback in configured.pre_launch_callbacks:
                 callback(recent.loaded.code, configured)
-            return recent.launch(packed, args, configured.handle)
+            return recent.launch(packed, configured.config.grid, configured.handle, args)
         return self._launch_unlike(configured, args, device)
 
     def _launch_unlike(self, configured: ConfiguredKernel, args: Sequence[Any], device: Device) -> None:
@@ -238,12 +248,13 @@ class Dispatcher(Overloads, Explained):
                 key.append(kind)
             else:
                 return self._launch_converted(configured, args, device)
-        ready = configured.ready.get(tuple(key))
+        ready = configured.ready.get((*key, self._extents(configured.config)))
         if ready is None:
             if len(args) != len(self.parameters.names_of(args)):
                 return self._launch_converted(configured, args, device)
             ready = self._prepare(configured, tuple(key), args, device)
-        configured.ready.recent = ready
+        if ready.bind is not None and not self.launch_config_sensitive:
+            configured.ready.recent = ready
         launch, packing, loaded = ready[:3]
         for callback in configured.pre_launch_callbacks:
             callback(loaded.code, configured)
@@ -251,7 +262,7 @@ class Dispatcher(Overloads, Explained):
             packed = b"".join([pack(value) for pack, value in zip(packing, args, strict=True)])
         except NOT_PACKED:
             packed = loaded.pack_exactly(args)
-        return launch(packed, args, configured.handle)
+        return launch(packed, configured.config.grid, configured.handle, args)
 
     def _launch_converted(self, configured: ConfiguredKernel, args: Sequence[Any], device: Device) -> None:
         """Launch with arguments that first have to be brought onto the device, or whose type depends on their value."""
@@ -271,7 +282,8 @@ class Dispatcher(Overloads, Explained):
         for place, stand_in in stand_ins.items():
             codes[place] = tuple(map(type_code, stand_in))
         key = (device, *codes)
-        ready = configured.ready.get(key) or self._prepare(configured, key, passed, device, stand_ins)
+        known = configured.ready.get((*key, self._extents(configured.config)))
+        ready = known or self._prepare(configured, key, passed, device, stand_ins)
         launch, packing, loaded = ready[:3]
         for callback in configured.pre_launch_callbacks:
             callback(loaded.code, configured)
@@ -279,7 +291,7 @@ class Dispatcher(Overloads, Explained):
             packed = b"".join([pack(value) for pack, value in zip(packing, passed, strict=True)])
         except NOT_PACKED:
             packed = loaded.pack_exactly(passed)
-        launch(packed, passed, configured.handle)
+        launch(packed, configured.config.grid, configured.handle, passed)
         transfer.back_to_host()
         for finish in finishers:
             finish()
@@ -302,24 +314,24 @@ class Dispatcher(Overloads, Explained):
             # A process is not forked between the steps of this.
             with compiling, collector_paused(), compiling_for(self, config, args):
                 loaded = self._load(key, args, device, config, stand_ins)
-        started = loaded.configure(config.grid, config.block, config.dynamic_shared)
+        started = loaded.configure(config.block, config.dynamic_shared)
         if warns := settings.performance_warnings():
             self._warn_if_slow(loaded.code.argument_types, config)
         bind = None if stand_ins else binder(key[1:], loaded.kinds, loaded.packing)
-        ready = configured.ready[key] = ReadyLaunch(started, loaded.packing, loaded, device, bind)
+        place = (*key, self._extents(config))
+        ready = configured.ready[place] = ReadyLaunch(started, loaded.packing, loaded, device, bind)
         self._recent = None if warns or self.launch_config_sensitive else ready
         return ready
 
     def _bind_as_before(self, configured: ConfiguredKernel, args: Sequence[Any], device: Device) -> bytes | None:
-        """The packed *args* of the first launch of a shape, if they are of the same types as those of the last launch
-        of another shape, whose code serves this one."""
+        """The packed *args* of the first launch in blocks of a shape, if they are of the same types as those of the
+        last launch in blocks of another, whose code serves these."""
         recent = self._recent
         if recent is None or recent.device is not device or recent.bind is None or configured.ready:
             return None
         packed = recent.bind(args)
         if packed is not None:
-            grid, block, _, shared = configured.config
-            launch = recent.loaded.configure(grid, block, shared)
+            launch = recent.loaded.configure(configured.config.block, configured.config.dynamic_shared)
             configured.ready.recent = ReadyLaunch(launch, *recent[1:])
         return packed
 
@@ -392,8 +404,8 @@ class Dispatcher(Overloads, Explained):
         self.specialized = specialized
 
 
-def _keep(known: dict[Any, ConfiguredKernel], key: Any, configured: ConfiguredKernel) -> None:
-    """Remember *configured*, unless many are remembered already: a program whose grid changes all the time needs none
-    of them."""
-    if len(known) < MOST_CONFIGURED:
-        known[key] = configured
+def _keep(known: dict[K, V], key: K, value: V) -> None:
+    """Remember *value*, and forget all others where they are many: of a program whose grid changes all the time."""
+    if len(known) >= MOST_CONFIGURED:
+        known.clear()
+    known[key] = value

@@ -12,7 +12,7 @@ from numba.core.errors import NumbaDebugInfoWarning
 
 from hip_devicelib.forking import compiling
 from hip_runtime import current_device
-from hip_runtime.module import dim3
+from hip_runtime.launch_limits import dim3
 from numba_hip._numba.typing import is_signature, normalize_signature
 from numba_hip.compilation.kernel_code import KernelCode, compile_kernel
 from numba_hip.compilation.options import CompileOptions

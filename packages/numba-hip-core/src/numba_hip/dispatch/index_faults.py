@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hip_devicelib.codeobject import Parameter
+from hip_runtime.driver import Dim3
 from hip_runtime.errors import KernelFault
 from numba_hip.abi.index_record import RECORD, SLOT, SLOTS
 
@@ -47,13 +48,13 @@ class RecordedLaunch:
     __slots__ = ("_address", "_launch", "_offset", "_record")
 
     def __init__(
-        self, launch: Callable[[bytes, object, int], None], record: IndexRecord, parameters: Sequence[Parameter]
+        self, launch: Callable[[bytes, Dim3, int, object], None], record: IndexRecord, parameters: Sequence[Parameter]
     ) -> None:
         self._launch = launch
         self._record = record
         self._offset = next(parameter.offset for parameter in parameters if parameter.name == RECORD)
         self._address = record.address.to_bytes(8, "little")
 
-    def __call__(self, arguments: bytes, owners: object, stream: int) -> None:
-        """Launch on *stream*, with *arguments*, packed without the address."""
-        self._launch(arguments.ljust(self._offset, b"\0") + self._address, (owners, self._record), stream)
+    def launch(self, arguments: bytes, grid: Dim3, stream: int, owners: object) -> None:
+        """Launch over *grid* on *stream*, with *arguments*, packed without the address."""
+        self._launch(arguments.ljust(self._offset, b"\0") + self._address, grid, stream, (owners, self._record))

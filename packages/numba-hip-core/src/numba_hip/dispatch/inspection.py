@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from numba.core import types
 
 from hip_runtime.driver import Dim3
-from hip_runtime.module import dim3
+from hip_runtime.launch_limits import dim3
 from numba_hip import config
 from numba_hip._numba.typing import normalize_signature
 from numba_hip.compilation.kernel_code import KernelCode

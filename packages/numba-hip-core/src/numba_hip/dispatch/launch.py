@@ -6,10 +6,10 @@ import pickle
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hip_runtime import Device, Stream
+from hip_runtime import Device, Stream, current_device
 from hip_runtime.driver import DEFAULT_STREAM
 from hip_runtime.errors import LaunchError, LaunchTypeError
-from hip_runtime.module import dim3
+from hip_runtime.launch_limits import dim3
 from hip_runtime.stream import find_stream
 from numba_hip.arguments.binding import Bind
 from numba_hip.arguments.packing import Packer
@@ -48,11 +48,13 @@ class LaunchConfig(NamedTuple):
                 "a launch is configured as kernel[grid, block, stream, dynamic_shared, cluster], the last three "
                 f"optional; got {given!r}"
             )
-        grid, block, stream, shared, cluster = (*given, None, None, None)[:5]
-        extents = dim3("griddim", grid)
-        if cluster is not None:
-            _check_cluster(dim3("cluster", cluster), extents)
-        return cls(extents, dim3("blockdim", block), find_stream(stream), 0 if shared is None else shared)
+        extents = dim3("griddim", given[0])
+        if len(given) == 5 and given[4] is not None:
+            _check_cluster(dim3("cluster", given[4]), extents)
+        block = dim3("blockdim", given[1])
+        stream = find_stream(given[2]) if len(given) > 2 else None
+        shared = given[3] if len(given) > 3 else None
+        return cls(extents, block, stream, 0 if shared is None else shared)
 
 
 def _check_cluster(cluster: Dim3, grid: Dim3) -> None:
@@ -64,7 +66,9 @@ def is_plain(given: Any) -> bool:
     """Whether *given* is made of integers alone, so that what equals it is as good: ``True`` and ``1.0`` equal 1."""
     if type(given) is not tuple:
         return False
-    for part in given:  # a launch pays for this
+    if len(given) == 2 and type(given[0]) is type(given[1]) is int:  # most are: a launch pays for this
+        return True
+    for part in given:
         kind = type(part)
         if kind is not int and (kind is not tuple or any(type(extent) is not int for extent in part)):
             return False
@@ -72,7 +76,7 @@ def is_plain(given: Any) -> bool:
 
 
 class ReadyLaunch(NamedTuple):
-    """A kernel on a device, configured, with what packs the arguments of a launch, and what was loaded."""
+    """A kernel on a device, in blocks of one shape, with what packs the arguments of a launch, and what was loaded."""
 
     launch: LaunchFunction
     packers: Sequence[Packer]
@@ -83,13 +87,14 @@ class ReadyLaunch(NamedTuple):
 
 
 class ReadyLaunches(dict[tuple[Any, ...], ReadyLaunch]):
-    """Launches of a shape that were made before, by the device and what stands for the types of the arguments."""
+    """Launches in blocks of one shape that were made before, by the device, what stands for the types of the arguments,
+    and what of the configuration their code is for, if any."""
 
     __slots__ = ("recent",)
 
     def __init__(self) -> None:
         self.recent: ReadyLaunch | None = None
-        """The last one, if it has a ``bind``: the next is mostly like it."""
+        """The last one that can ``bind``: the next is mostly like it."""
 
 
 class ConfiguredKernel:
@@ -109,7 +114,7 @@ class ConfiguredKernel:
         """The driver's number for the stream."""
         self.pre_launch_callbacks: list[Callable[[KernelCode, ConfiguredKernel], object]] = []
         self.ready = ready
-        """What was prepared for this shape, the same for all streams."""
+        """What was prepared for blocks of this shape, the same for all grids and streams."""
 
     def __repr__(self) -> str:
         return f"<{self.dispatcher!r} configured with {self.config}>"
@@ -156,6 +161,15 @@ class ConfiguredKernel:
         try:
             if named:
                 args = self.dispatcher.parameters.place(args, named)
+            recent = self.ready.recent
+            if recent is not None:
+                launch, _, loaded, device, bind = recent
+                if device is current_device() and not self.dispatcher.extensions:
+                    packed = bind(args)  # type: ignore[misc]
+                    if packed is not None:
+                        for callback in self.pre_launch_callbacks:
+                            callback(loaded.code, self)
+                        return launch(packed, self.config[0], self.handle, args)
             self.dispatcher.launch(self, args)
         except BaseException as error:
             if says_enough(error):

@@ -10,7 +10,7 @@ from numba.core import types
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, Function
 from hip_runtime.driver import Dim3
-from hip_runtime.module import Launch
+from hip_runtime.launches import BlockLaunches
 from numba_hip import config
 from numba_hip.arguments.packing import Packer, leaf_count, packers
 from numba_hip.compilation.kernel_code import KernelCode
@@ -24,9 +24,9 @@ from numba_hip.linked_code import set_up
 
 Types = tuple[types.Type, ...]
 
-LaunchFunction = Callable[[bytes, object, int], None]
-"""What launches, given packed arguments, what has to live as long, and the handle of a stream: a
-`hip_runtime.module.Launch`, or one around it."""
+LaunchFunction = Callable[[bytes, Dim3, int, object], None]
+"""What launches, given packed arguments, the grid, the handle of a stream, and what has to live as long:
+`hip_runtime.launches.BlockLaunches.launch`, or what is around it."""
 
 
 class LoadedKernel(NamedTuple):
@@ -45,19 +45,18 @@ class LoadedKernel(NamedTuple):
     prints: bool
     observed: bool
 
-    def configure(self, grid: Dim3, block: Dim3, dynamic_shared: int) -> LaunchFunction:
-        """What launches it over *grid*, in blocks of the shape *block*; `LaunchError` where the device does not allow
-        that."""
-        launch = Launch(self.function, grid, block, None, dynamic_shared, self.cooperative)
-        started: LaunchFunction = launch
+    def configure(self, block: Dim3, dynamic_shared: int) -> LaunchFunction:
+        """What launches it in blocks of the shape *block*; `LaunchError` where the device does not allow that."""
+        launch = BlockLaunches(self.function, block, dynamic_shared, self.cooperative)
+        started: LaunchFunction = launch.launch
         if self.prints:
-            started = PrintingLaunch(launch, output_of(self.function))
+            started = PrintingLaunch(launch, output_of(self.function)).launch
         if self.record is not None:
-            started = RecordedLaunch(started, self.record, self.code.parameters)
+            started = RecordedLaunch(started, self.record, self.code.parameters).launch
         if self.observed:
             from numba_hip.races.launch import ObservedLaunch
 
-            started = ObservedLaunch(started, launch, self.code, self.names)
+            started = ObservedLaunch(started, launch, self.code, self.names).launch
         return started
 
     def pack_exactly(self, args: Sequence[Any]) -> bytes:

@@ -16,9 +16,10 @@ import numpy as np
 
 from hip_devicelib.codeobject import Kernel
 from hip_runtime import Stream
-from hip_runtime.driver import DEFAULT_STREAM
+from hip_runtime.driver import DEFAULT_STREAM, Dim3
 from hip_runtime.errors import CaptureError, HipRuntimeError
-from hip_runtime.module import Function, Launch
+from hip_runtime.launches import BlockLaunches
+from hip_runtime.module import Function
 from numba_hip import config
 from numba_hip.abi.print_record import CAPACITY_WORDS, DROPPED, HEADER_WORDS, PARAMETER, USED, WORD_BYTES, Tag
 
@@ -192,16 +193,16 @@ def output_of(function: Function) -> OutputBuffer:
 class PrintingLaunch:
     """A launch of a kernel that prints: it passes the buffer, and makes sure that its contents are printed."""
 
-    def __init__(self, launch: Launch, buffer: OutputBuffer) -> None:
+    def __init__(self, launch: BlockLaunches, buffer: OutputBuffer) -> None:
         function = launch.function
-        self._launch = launch
+        self._launch = launch.launch
         self._buffer = buffer
         self._kernel = function.kernel.name
         self._driver = function.device.driver
         self._offset = function.kernel.parameters[-1].offset
 
-    def __call__(self, arguments: bytes, owners: object, stream: int) -> None:
-        """As `hip_runtime.module.Launch`; *arguments* without the address of the buffer."""
+    def launch(self, arguments: bytes, grid: Dim3, stream: int, owners: object) -> None:
+        """As `hip_runtime.launches.BlockLaunches`; *arguments* without the address of the buffer."""
         if self._driver.is_capturing(stream):
             raise CaptureError(
                 f"kernel {self._kernel} prints, and a graph does not tell when a launch has ended, so that its output "
@@ -210,7 +211,7 @@ class PrintingLaunch:
         packed = arguments.ljust(self._offset, b"\0") + struct.pack("<Q", self._buffer.address)
         self._buffer.begin()
         try:
-            self._launch(packed, (owners, self._buffer), stream)
+            self._launch(packed, grid, stream, (owners, self._buffer))
             if stream != DEFAULT_STREAM or not self._driver.query_stream(stream):
                 self._driver.add_callback(stream, lambda error: self._buffer.end())
                 return

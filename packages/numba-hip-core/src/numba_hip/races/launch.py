@@ -10,7 +10,7 @@ from hip_runtime import config
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.diagnostics.observers import observed
 from hip_runtime.errors import CaptureError
-from hip_runtime.module import Launch
+from hip_runtime.launches import BlockLaunches
 from numba_hip.abi.race_records import EVENT_MASK, SITE_BITS, EventCode, FindingWord, Relation
 from numba_hip.abi.source_sites import Site, site_of
 from numba_hip.compilation.kernel_code import KernelCode
@@ -29,17 +29,16 @@ class ObservedLaunch:
     *start* launches, *launch* is the launch of the runtime that is at its end; *names* are those of the arguments.
     """
 
-    def __init__(self, start: Any, launch: Launch, code: KernelCode, names: Sequence[str]) -> None:
+    def __init__(self, start: Any, launch: BlockLaunches, code: KernelCode, names: Sequence[str]) -> None:
         self._start = start
         self._code = code
         self._names = names
         self._driver = launch.function.device.driver
-        kernel = launch.function.kernel
-        cooperative = code.cooperative
-        self._shape = LaunchShape(launch.grid, launch.block, kernel.wave_size, cooperative, code.granule)
+        self._block = launch.block
+        self._wave_size = launch.function.kernel.wave_size
 
-    def __call__(self, arguments: bytes, owners: object, stream: int) -> None:
-        """As `hip_runtime.module.Launch`; raises `RaceError`, or warns."""
+    def launch(self, arguments: bytes, grid: Dim3, stream: int, owners: object) -> None:
+        """As `hip_runtime.launches.BlockLaunches`; raises `RaceError`, or warns."""
         from numba_hip.races.detector import compiled_note  # the very first launch loads it
 
         if self._driver.is_capturing(stream):
@@ -50,13 +49,14 @@ class ObservedLaunch:
         note = compiled_note().entry
         self._driver.synchronize_stream(stream)
         arrays = find_arrays(self._names, self._code.argument_types, self._code.parameters, arguments)
-        arena = Arena(self._shape, self._memory(arrays))
+        shape = LaunchShape(grid, self._block, self._wave_size, self._code.cooperative, self._code.granule)
+        arena = Arena(shape, self._memory(arrays))
         try:
             with observed(note, arena.address):
-                self._start(arguments, owners, stream)
+                self._start(arguments, grid, stream, owners)
                 self._driver.synchronize_stream(stream)
         finally:
-            findings = merge([self._finding(row, arena, arrays) for row in arena.findings()])
+            findings = merge([self._finding(row, shape, arrays) for row in arena.findings()])
             remember(findings)
         self._report(findings, arena.lost)
 
@@ -77,15 +77,15 @@ class ObservedLaunch:
         if findings:
             warnings.warn(RaceWarning(self._code.name, tuple(findings), lost), stacklevel=4)
 
-    def _finding(self, row: dict[FindingWord, int], arena: Arena, arrays: Sequence[ArrayPlace]) -> Finding:
+    def _finding(self, row: dict[FindingWord, int], shape: LaunchShape, arrays: Sequence[ArrayPlace]) -> Finding:
         numbers = (row[field] & ((1 << SITE_BITS) - 1) for field in (FindingWord.FIRST, FindingWord.SECOND))
         first_site, second_site = map(site_of, numbers)
         first = (
-            self._access(row[FindingWord.FIRST_EVENT], row[FindingWord.FIRST], first_site)
+            self._access(row[FindingWord.FIRST_EVENT], row[FindingWord.FIRST], first_site, shape)
             if row[FindingWord.FIRST_EVENT]
             else None
         )
-        second = self._access(row[FindingWord.SECOND_EVENT], row[FindingWord.SECOND], second_site)
+        second = self._access(row[FindingWord.SECOND_EVENT], row[FindingWord.SECOND], second_site, shape)
         shared = row[FindingWord.WHERE] < 0
         name, index, offset = second_site.array or first_site.array, None, row[FindingWord.OFFSET]
         if not shared:
@@ -102,12 +102,12 @@ class ObservedLaunch:
             bool(row[FindingWord.SAME_VALUE]), row[FindingWord.COUNT],
         )  # fmt: skip
 
-    def _access(self, event: int, who: int, site: Site) -> Access:
-        block, thread = divmod(who >> SITE_BITS, _count(self._shape.block))
+    def _access(self, event: int, who: int, site: Site, shape: LaunchShape) -> Access:
+        block, thread = divmod(who >> SITE_BITS, _count(shape.block))
         kind = _KINDS[EventCode(event & EVENT_MASK)]
         return Access(
-            kind, site.file, site.line, site.function, _index(block, self._shape.grid),
-            _index(thread, self._shape.block),
+            kind, site.file, site.line, site.function, _index(block, shape.grid),
+            _index(thread, shape.block),
         )  # fmt: skip
 
 

@@ -4,39 +4,32 @@ from __future__ import annotations
 
 import atexit
 import os
-import struct
 import weakref
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_runtime import config
-from hip_runtime.driver import PER_THREAD_STREAM, DeviceAttributes, Dim3, MemoryKind, Strided
+from hip_runtime.driver import Describe, DeviceAttributes, Dim3, Launcher, MemoryKind, Strided
 from hip_runtime.drivers.captures import check_recorded
 from hip_runtime.drivers.cpu import graphs, modules, streams
 from hip_runtime.drivers.cpu.device_attributes import attribute, read_attributes
 from hip_runtime.drivers.cpu.diagnostics import observers
-from hip_runtime.drivers.cpu.diagnostics.kernel_faults import find_place, read_fault
-from hip_runtime.drivers.cpu.execution import block_scheduler, stall_reports
-from hip_runtime.drivers.cpu.execution.cooperative_launch import run_with_contexts
+from hip_runtime.drivers.cpu.execution import block_scheduler
 from hip_runtime.drivers.cpu.graphs import CpuExecutable, CpuGraph, CpuRecording
+from hip_runtime.drivers.cpu.launches import BlockLauncher, CpuLaunches
 from hip_runtime.drivers.cpu.memory import heap
 from hip_runtime.drivers.cpu.memory.written_bytes import WrittenBytes, after
 from hip_runtime.drivers.cpu.modules import CpuFunction, CpuModule
 from hip_runtime.drivers.cpu.object_code import jit
-from hip_runtime.drivers.cpu.object_code.program import Program
 from hip_runtime.drivers.cpu.stream_table import CpuStreamTable
 from hip_runtime.drivers.cpu.streams import CpuEvent, raise_fault
 from hip_runtime.errors import (
     KernelFault,
-    LaunchError,
     OutOfDeviceMemoryError,
     SymbolError,
     UnsupportedError,
 )
-
-_WORD = struct.Struct("<q")
 
 _drivers: weakref.WeakSet[CpuDriver] = weakref.WeakSet()
 
@@ -54,10 +47,7 @@ class CpuDriver:
         self._heap = heap.CpuHeap(max(config.cpu_memory() // count, 1) if memory_limit is None else memory_limit)
         self._streams = CpuStreamTable()
         self._captures = self._streams.captures
-        # What each launch looks at.
-        self._by_handle, self._closing = self._streams.by_handle, self._streams.closing
-        self._default, self._asynchronous = self._streams.default, self._streams.asynchronous
-        self._dispatch: Any = None
+        self._launches = CpuLaunches(self._heap, self._streams)
         self._written: WrittenBytes | None = None
         if config.cpu_races() != "0":
             self.watch_writes()
@@ -174,7 +164,7 @@ class CpuDriver:
         """From now on, track which allocated memory is written."""
         if self._written is None:
             self._written = WrittenBytes()
-            self._dispatch = None
+            self._launches.watch(self._written)
 
     def expose(self, address: int) -> None:
         """From now on, code that is not tracked may write to the memory at *address*."""
@@ -222,69 +212,19 @@ class CpuDriver:
         arguments: bytes,
         cooperative: bool = False,
         owners: object = None,
-        describe: Callable[[Any], BaseException] | None = None,
+        describe: Describe | None = None,
     ) -> None:
-        program = function.workers.get(block) or self._finalise(function, block, describe)
-        if program.takes_dynamic_shared:
-            arguments += _WORD.pack(dynamic_shared)
-        dispatch = self._dispatch or self._start()
-        if program.context_bytes:
-            if not cooperative:
-                raise LaunchError(f"kernel {function.kernel.name!r} waits for the whole grid; launch it as cooperative")
-            dispatch = partial(self._run_with_contexts, dispatch, function.kernel.name, program)
-        if stream > PER_THREAD_STREAM or self._asynchronous:
-            run = partial(self._run_queued, dispatch, function.kernel.name, program, arguments, grid, owners, describe)
-            self._queue_launch(stream, function.kernel.name, run)
-            return
-        if len(self._by_handle) > 1 or self._closing or self._default.used:
-            self._streams.wait_for_blocking()
-        x, y, z = grid
-        fault = dispatch(program.entry, arguments, x, y, z)
-        if fault:
-            raise_fault(read_fault(function.kernel.name, program, grid, fault, self._heap, describe))
+        self.launcher(function, block, dynamic_shared, cooperative)(arguments, grid, stream, owners, describe)
 
-    def _queue_launch(self, stream: int, kernel: str, run: Callable[[], None]) -> None:
-        if stream > PER_THREAD_STREAM and stream not in self._by_handle:
-            self._streams.check_own(stream, kernel)
-        self._streams.queue(stream).submit(run)
+    def launcher(self, function: CpuFunction, block: Dim3, dynamic_shared: int, cooperative: bool) -> Launcher:
+        return BlockLauncher(self._launches, function, block, dynamic_shared, cooperative).launch
 
-    def _run_queued(
-        self,
-        dispatch: Any,
-        kernel: str,
-        program: Program,
-        arguments: bytes,
-        grid: Dim3,
-        owners: object,
-        describe: Callable[[Any], BaseException] | None,
-    ) -> None:
-        """Run a launch when its turn has come; *owners* live until then."""
-        fault = dispatch(program.entry, arguments, *grid)
-        if fault:
-            raise read_fault(kernel, program, grid, fault, self._heap, describe)
-
-    def prepare(
-        self, function: CpuFunction, block: Dim3, describe: Callable[[Any], BaseException] | None = None
-    ) -> None:
+    def prepare(self, function: CpuFunction, block: Dim3, describe: Describe | None = None) -> None:
         """Generate the machine code of *function* for blocks of the shape *block*, unless it exists, and start the
         threads that run it."""
-        if self._dispatch is None:
-            self._start()
-        if block not in function.workers:
-            self._finalise(function, block, describe)
-
-    def _finalise(self, function: CpuFunction, block: Dim3, describe: Callable[[Any], BaseException] | None) -> Program:
-        program = function.worker(block)
-        if describe is not None:
-            program.describe_place = partial(find_place, program, describe)
-        stall_reports.programs[program.entry] = program
-        block_scheduler.renew_handlers()
-        return program
-
-    def _run_with_contexts(
-        self, dispatch: Any, kernel: str, program: Program, entry: int, arguments: bytes, *grid: int
-    ) -> int | None:
-        return run_with_contexts(dispatch, kernel, program, arguments, grid, self._heap.limit)  # type: ignore[arg-type]
+        if self._launches.dispatch is None:
+            self._launches.start()
+        self._launches.finalise(function, block, describe)
 
     # streams and events
 
@@ -361,7 +301,7 @@ class CpuDriver:
 
     def launch_graph(self, executable: CpuExecutable, stream: int) -> None:
         work = executable.run()
-        if stream > PER_THREAD_STREAM or self._asynchronous:
+        if self._streams.is_queued(stream):
             self._captures.forbid_on(stream, "launch a graph on")
             self._streams.queue(stream).submit(work)
             return
@@ -373,18 +313,6 @@ class CpuDriver:
 
     def destroy_executable(self, executable: CpuExecutable) -> None:
         executable.works = None
-
-    def _start(self) -> Any:
-        call = block_scheduler.block_scheduler().call
-        self._dispatch = call if self._written is None else partial(self._dispatch_watched, call)
-        return self._dispatch
-
-    def _dispatch_watched(self, call: Any, entry: int, arguments: bytes, *grid: int) -> int | None:
-        """A kernel that does not report its writes may have written anything."""
-        if self._written is not None and not jit.is_observed(entry):
-            self._written.forget_all()
-        fault: int | None = call(entry, arguments, *grid)
-        return fault
 
 
 def _copy_bytes(owners: object, target: int, source: int, nbytes: int) -> None:
@@ -406,7 +334,7 @@ def _after_fork() -> None:
     observers.renew_lock()
     for driver in list(_drivers):
         driver._heap.renew_lock()
-        driver._dispatch = None
+        driver._launches.dispatch = None
 
 
 if hasattr(os, "register_at_fork"):

@@ -50,7 +50,8 @@ class CpuStreamTable:
 
     def all(self) -> list[CpuStream]:
         """All streams that may have work to do."""
-        return [*list(self.by_handle.values()), *list(self.closing)]
+        found = list(self.by_handle.values())
+        return [*found, *list(self.closing)] if self.closing else found
 
     def of(self, handle: int) -> CpuStreamTable:
         """The table of the stream: this one, unless it is a stream of another device."""
@@ -107,11 +108,10 @@ class CpuStreamTable:
 
     def wait_for_blocking(self) -> None:
         """Wait for what work on the default stream comes after."""
-        if self.has_only_default:
-            return
-        self.captures.forbid("use the default stream")
+        if self.captures.going:
+            self.captures.forbid("use the default stream")
         for stream in self.all():
-            if stream.blocking:
+            if not stream.idle and stream.blocking:
                 stream.wait()
 
     def synchronize_all(self) -> None:
@@ -164,11 +164,11 @@ class CpuStreamTable:
     def queue(self, handle: int) -> CpuStream:
         """The queue for work on the stream, behind what it has to wait for; the default stream has one, too."""
         if handle > PER_THREAD_STREAM:
-            owner = self.of(handle)
-            if owner is not self:
-                return owner.queue(handle)
-            found = self.find(handle)
-            if found.blocking and found.recording is None and not self.default.idle and self.asynchronous:
+            found = self.by_handle.get(handle)
+            if found is None or found is self.default:
+                owner = self.of(handle)
+                return self.find(handle) if owner is self else owner.queue(handle)
+            if self.asynchronous and found.blocking and found.recording is None and not self.default.idle:
                 found.submit(self.default.record().wait)
             return found
         self.captures.forbid("use the default stream")

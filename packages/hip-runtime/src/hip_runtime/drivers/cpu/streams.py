@@ -14,6 +14,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -94,6 +95,8 @@ class CpuStream:
         self._ended = False
         self._submitted = 0
         self._completed = 0
+        self.used = False
+        """Whether it ever had work."""
         self.fault: BaseException | None = None
         """What stopped this stream and was not reported yet."""
         self.recording: CpuRecording | None = None
@@ -106,11 +109,6 @@ class CpuStream:
         return self._completed == self._submitted
 
     @property
-    def used(self) -> bool:
-        """Whether it ever had work."""
-        return self._submitted != 0
-
-    @property
     def is_current(self) -> bool:
         """Whether the calling thread is this stream's."""
         return self._thread is threading.current_thread()
@@ -120,11 +118,11 @@ class CpuStream:
         if self.recording is not None:
             self.recording.works.append(work)
             return
-        self._put(_Guarded(self, work))
+        self._put(partial(_do, self, work))
 
     def submit_always(self, work: Callable[[BaseException | None], None]) -> None:
         """Call *work* after what was submitted before, with the error that stopped it, if one did."""
-        self._put(_Always(self, work))
+        self._put(partial(_do_always, self, work))
 
     def keep(self, release: Work) -> None:
         """Call *release* when the work submitted so far is done. Takes no lock: may be called in a finaliser."""
@@ -177,6 +175,7 @@ class CpuStream:
         """Become an idle stream in a forked child: the thread and what it was given belong to the parent."""
         self._queue, self._lock, self._thread = SimpleQueue(), threading.Lock(), None
         self._submitted = self._completed = 0
+        self.used = False
         self.fault = None
 
     def _end(self) -> None:
@@ -187,6 +186,7 @@ class CpuStream:
             if self._thread is None:
                 self._thread = threading.Thread(target=_run, args=(self._queue,), name="hip-stream", daemon=True)
                 self._thread.start()
+            self.used = True
             self._submitted += 1
             self._queue.put(work)
 
@@ -204,41 +204,25 @@ def abort(streams: Sequence[CpuStream]) -> None:
         stream.fault = None
 
 
-class _Guarded:
-    """Work that is dropped after its stream failed."""
-
-    __slots__ = ("stream", "work")
-
-    def __init__(self, stream: CpuStream, work: Work) -> None:
-        self.stream, self.work = stream, work
-
-    def __call__(self) -> None:
-        stream = self.stream
-        try:
-            if stream.fault is None:
-                self.work()
-        except BaseException as error:
-            stream.fault = error
-        finally:
-            stream._completed += 1
+def _do(stream: CpuStream, work: Work) -> None:
+    """Do *work*, unless the stream failed before."""
+    try:
+        if stream.fault is None:
+            work()
+    except BaseException as error:
+        stream.fault = error
+    finally:
+        stream._completed += 1
 
 
-class _Always:
-    """Work that is notified of its stream's failure instead of being dropped."""
-
-    __slots__ = ("stream", "work")
-
-    def __init__(self, stream: CpuStream, work: Callable[[BaseException | None], None]) -> None:
-        self.stream, self.work = stream, work
-
-    def __call__(self) -> None:
-        stream = self.stream
-        try:
-            self.work(stream.fault)
-        except BaseException as error:
-            stream.fault = stream.fault or error
-        finally:
-            stream._completed += 1
+def _do_always(stream: CpuStream, work: Callable[[BaseException | None], None]) -> None:
+    """Do *work*, which is told whether the stream failed before."""
+    try:
+        work(stream.fault)
+    except BaseException as error:
+        stream.fault = stream.fault or error
+    finally:
+        stream._completed += 1
 
 
 def _run(queue: SimpleQueue[Any]) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from hip_devicelib.codeobject import CodeObject, Kernel
-from hip_runtime.driver import DeviceAttributes, Dim3, MemoryKind, Strided
+from hip_runtime.driver import Describe, DeviceAttributes, Dim3, Launcher, MemoryKind, Strided
 from hip_runtime.drivers.captures import check_recorded
 from hip_runtime.drivers.hip.calls import Calls
 from hip_runtime.drivers.hip.device_attributes import read_attribute, read_attributes
@@ -236,7 +236,7 @@ class HipDriver:
         arguments: bytes,
         cooperative: bool = False,
         owners: object = None,
-        describe: Callable[[Any], BaseException] | None = None,
+        describe: Describe | None = None,
     ) -> None:
         if function.module.unloaded:
             function.module.check_loaded()
@@ -262,6 +262,14 @@ class HipDriver:
             self._streams.perform(found, partial(launch, self._calls, found, *given))
         else:
             launch(self._calls, found, function, grid, block, dynamic_shared, arguments, cooperative, owners, describe)
+
+    def launcher(self, function: HipKernel, block: Dim3, dynamic_shared: int, cooperative: bool) -> Launcher:
+        def launch(
+            arguments: bytes, grid: Dim3, stream: int, owners: object = None, describe: Describe | None = None
+        ) -> None:
+            self.launch(function, grid, block, dynamic_shared, stream, arguments, cooperative, owners, describe)
+
+        return launch
 
     # streams and events
 

@@ -58,17 +58,20 @@ def test_every_subject_has_kernels_with_descriptions() -> None:
 
 def test_the_command_prints_and_writes_ratios(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "results" / "ratios.json"
-    arguments = ["fnv-1a", "gcd", "--quick", "--rounds", "3", "--output", str(output)]
+    arguments = ["fnv-1a", "sieve", "--quick", "--rounds", "3", "--output", str(output)]
     assert program.main(arguments) == 0
     document = json.loads(output.read_text())
     assert document["options"] == {"rounds": 3, "threads": 1, "quick": True}
     found = document["kernels"]
-    assert set(found) == {"fnv-1a", "gcd"}
+    assert set(found) == {"fnv-1a", "sieve"}
+    assert found["sieve"]["translated"] > 0
+    assert "translated" not in found["fnv-1a"]
     assert all(len(one["ratios"]) == 3 and one["ratio"] == sorted(one["ratios"])[1] for one in found.values())
     lines = capsys.readouterr().out.splitlines()
-    assert [float(line.split()[-1]) for line in lines[3:5]] == sorted(
+    assert [float(line.split()[3]) for line in lines[3:5]] == sorted(
         (round(one["ratio"], 2) for one in found.values()), reverse=True
     )
+    assert [line.split()[0] for line in lines[3:5] if "of the same in njit" in line] == ["sieve"]
     assert lines[-1].split()[:-1] == ["geometric", "mean"]
 
 

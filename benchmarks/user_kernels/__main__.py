@@ -18,27 +18,36 @@ from benchmarks import report, runner
 from benchmarks.case import Benchmark
 from benchmarks.environments import Environment
 from benchmarks.user_kernels.catalog import KERNELS
+from benchmarks.user_kernels.definition import TRANSLATED
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "user-kernels.json"
 
 
 def measure(benchmark: Benchmark, *, rounds: int, threads: int, quick: bool) -> dict[str, Any]:
     """Milliseconds of processor time of the kernel and of its peer, medians over *rounds*, and the median of their
-    ratios, with that of each round. The kernel may use so many *threads* of the processor."""
+    ratios, with that of each round; and the median ratio to the translated peer, where there is one. The kernel may use
+    so many *threads* of the processor."""
     variables = {"NUMBA_HIP_DEVICE": "cpu", "NUMBA_HIP_CPU_THREADS": str(threads), "NUMBA_NUM_THREADS": str(threads)}
     own = Environment(runner.OWN.python, variables)
-    results = runner.run(benchmark, rounds=rounds, quick=quick, environments=dict.fromkeys(("hip", "njit"), own))
-    ours, theirs = ([taken["cpu"] for taken in results[name]["rounds"]] for name in ("hip", "njit"))
-    ratios = [mine / other for mine, other in zip(ours, theirs, strict=True)]
-    return {"hip": 1e3 * median(ours), "njit": 1e3 * median(theirs), "ratio": median(ratios), "ratios": ratios}
+    environments = dict.fromkeys(benchmark.implementations, own)
+    results = runner.run(benchmark, rounds=rounds, quick=quick, environments=environments)
+    times = {name: [taken["cpu"] for taken in results[name]["rounds"]] for name in benchmark.implementations}
+    ratios = [mine / other for mine, other in zip(times["hip"], times["njit"], strict=True)]
+    found = {"hip": 1e3 * median(times["hip"]), "njit": 1e3 * median(times["njit"]), "ratio": median(ratios)}
+    if TRANSLATED in times:
+        found["translated"] = median(a / b for a, b in zip(times["hip"], times[TRANSLATED], strict=True))
+    return {**found, "ratios": ratios}
 
 
 def table(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """A line for each kernel, the largest ratio first, and their geometric mean."""
+    """A line for each kernel, the largest ratio first, and their geometric mean. Where the peer is a better algorithm,
+    the ratio to a translation of the kernel stands behind."""
     lines = [f"{'kernel':22}{'hip, ms':>10}{'njit, ms':>10}{'ratio':>8}"]
     for name in sorted(results, key=lambda one: float(results[one]["ratio"]), reverse=True):
         found = results[name]
         lines.append(f"{name:22}{found['hip']:10.3f}{found['njit']:10.3f}{found['ratio']:8.2f}")
+        if "translated" in found:
+            lines[-1] += f"  ({found['translated']:.2f} of the same in njit)"
     mean = geometric_mean(found["ratio"] for found in results.values())
     return "\n".join([*lines, f"{'geometric mean':42}{mean:8.2f}"])
 

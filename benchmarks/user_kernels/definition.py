@@ -15,6 +15,9 @@ from benchmarks.problem import HipToolkit, HostToolkit, Problem, Solution
 Arrays = SimpleNamespace
 Launch = Callable[[Arrays], None]
 
+TRANSLATED = "njit-translated"
+"""The implementation that does in loops of ``njit`` what the kernel does."""
+
 peer = njit(error_model="numpy")
 """Compiles a peer whose kernel has no options."""
 
@@ -27,6 +30,7 @@ class UserKernel(Problem):
     have to compute alike but for *rtol* and *atol*; *expected*, of the arrays, gives them by NumPy.
 
     What one run leaves in the arrays of *restored* would be less work for the next: they are restored before each.
+    Where the peer is a better algorithm, *translated* calls loops of ``njit`` that do what the kernel does.
     """
 
     def __init__(
@@ -40,9 +44,10 @@ class UserKernel(Problem):
         atol: float = 0.0,
         restored: tuple[str, ...] = (),
         expected: Callable[[Arrays], Mapping[str, np.ndarray]] | None = None,
+        translated: Launch | None = None,
     ) -> None:
         self.arrays, self.outputs = arrays, outputs
-        self.hip, self.njit = hip, njit
+        self.hip, self.njit, self.translated = hip, njit, translated
         self.rtol, self.atol = rtol, atol
         self.restored, self.expected = restored, expected
 
@@ -65,9 +70,9 @@ def blocks(size: int, threads: int) -> int:
     return -(-size // threads)
 
 
-def kernel(name: str) -> Callable[[Callable[[bool], UserKernel]], Benchmark]:
+def kernel(name: str, *, translated: bool = False) -> Callable[[Callable[[bool], UserKernel]], Benchmark]:
     """Make a benchmark called *name* of a function that makes the kernel's data, little of it if its argument is true;
-    its docstring describes the kernel."""
+    its docstring describes the kernel. Those that have a *translated* peer say so."""
 
     def define(make: Callable[[bool], UserKernel]) -> Benchmark:
         def ours(quick: bool) -> Case:
@@ -76,8 +81,15 @@ def kernel(name: str) -> Callable[[Callable[[bool], UserKernel]], Benchmark]:
         def theirs(quick: bool) -> Case:
             return Solution(make(quick), HostToolkit(), lambda problem, on: _launch_of(problem.njit, problem, on))
 
+        def alike(quick: bool) -> Case:
+            problem = make(quick)
+            assert problem.translated is not None
+            run = problem.translated
+            return Solution(problem, HostToolkit(), lambda problem, on: _launch_of(run, problem, on))
+
         description = " ".join((make.__doc__ or "").split())
-        return Benchmark(name, description, "njit", 1e3, "ms", {"hip": ours, "njit": theirs}, aim=1.3)
+        made = {"hip": ours, "njit": theirs} | ({TRANSLATED: alike} if translated else {})
+        return Benchmark(name, description, "njit", 1e3, "ms", made, aim=1.3)
 
     return define
 

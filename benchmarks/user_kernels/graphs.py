@@ -142,7 +142,21 @@ def propagate_by_loop(starts, columns, labels, updated):
         updated[vertex] = best
 
 
-@kernel("label-propagation")
+@peer
+def propagate_as_kernel(starts, columns, labels, updated):
+    for vertex in range(labels.size):
+        best, best_count = labels[vertex], 0
+        for edge in range(starts[vertex], starts[vertex + 1]):
+            label, count = labels[columns[edge]], 0
+            for other in range(starts[vertex], starts[vertex + 1]):
+                if labels[columns[other]] == label:
+                    count += 1
+            if count > best_count or (count == best_count and label < best):
+                best, best_count = label, count
+        updated[vertex] = best
+
+
+@kernel("label-propagation", translated=True)
 def LABELS(quick: bool) -> UserKernel:
     """each vertex takes the label that most of its neighbours have"""
     size = 1000 if quick else 20_000
@@ -153,6 +167,7 @@ def LABELS(quick: bool) -> UserKernel:
         ("updated",),
         lambda on: propagate[blocks(size, THREADS), THREADS](on.starts, on.columns, on.labels, on.updated),
         lambda on: propagate_by_loop(on.starts, on.columns, on.labels, on.updated),
+        translated=lambda on: propagate_as_kernel(on.starts, on.columns, on.labels, on.updated),
     )
 
 
@@ -243,7 +258,28 @@ def count_triangles_by_loop(starts, columns, triangles):
     triangles[0] = count
 
 
-@kernel("triangles")
+@peer
+def count_triangles_as_kernel(starts, columns, triangles):
+    count = 0
+    for vertex in range(starts.size - 1):
+        for edge in range(starts[vertex], starts[vertex + 1]):
+            neighbour = columns[edge]
+            if neighbour > vertex:
+                mine, theirs = starts[vertex], starts[neighbour]
+                while mine < starts[vertex + 1] and theirs < starts[neighbour + 1]:
+                    if columns[mine] == columns[theirs]:
+                        if columns[mine] > neighbour:
+                            count += 1
+                        mine += 1
+                        theirs += 1
+                    elif columns[mine] < columns[theirs]:
+                        mine += 1
+                    else:
+                        theirs += 1
+    triangles[0] = count
+
+
+@kernel("triangles", translated=True)
 def TRIANGLES(quick: bool) -> UserKernel:
     """triangles of a graph, by merging the lists of neighbours of two ends of an edge"""
     size = 500 if quick else 3000
@@ -253,6 +289,7 @@ def TRIANGLES(quick: bool) -> UserKernel:
         ("triangles",),
         lambda on: count_triangles[blocks(size, THREADS), THREADS](on.starts, on.columns, on.triangles),
         lambda on: count_triangles_by_loop(on.starts, on.columns, on.triangles),
+        translated=lambda on: count_triangles_as_kernel(on.starts, on.columns, on.triangles),
         restored=("triangles",),
     )
 

@@ -253,7 +253,14 @@ def sieve_by_loop(composite, root):
                 composite[multiple] = 1
 
 
-@kernel("sieve")
+@peer
+def sieve_as_kernel(composite, root):
+    for number in range(2, root + 1):
+        for multiple in range(number * number, composite.size, number):
+            composite[multiple] = 1
+
+
+@kernel("sieve", translated=True)
 def SIEVE(quick: bool) -> UserKernel:
     """composite numbers, a thread marks all multiples of its number; the peer leaves out those of composite ones"""
     size = 2000 if quick else 200_000
@@ -263,6 +270,7 @@ def SIEVE(quick: bool) -> UserKernel:
         ("composite",),
         lambda on: sieve[blocks(root, 64), 64](on.composite, root),
         lambda on: sieve_by_loop(on.composite, root),
+        translated=lambda on: sieve_as_kernel(on.composite, root),
         restored=("composite",),
     )
 

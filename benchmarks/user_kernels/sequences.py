@@ -41,7 +41,18 @@ def distance_by_rows(left, right, row):
             row[j] = min(changed, min(row[j], row[j - 1]) + 1)
 
 
-@kernel("edit-distance")
+@peer
+def distance_of_diagonal(left, right, before, last, current, diagonal):
+    for i in range(max(diagonal - right.size, 0), min(diagonal, left.size) + 1):
+        j = diagonal - i
+        if i == 0 or j == 0:
+            current[i] = diagonal
+        else:
+            changed = before[i - 1] + (1 if left[i - 1] != right[j - 1] else 0)
+            current[i] = min(changed, min(last[i - 1], last[i]) + 1)
+
+
+@kernel("edit-distance", translated=True)
 def EDIT(quick: bool) -> UserKernel:
     """the edit distance of two texts, a launch for each anti-diagonal; the peer goes by rows"""
     size = 50 if quick else 1000
@@ -56,13 +67,21 @@ def EDIT(quick: bool) -> UserKernel:
             )
         on.distance.copy_to_device(lines[(left.size + right.size) % 3][left.size : left.size + 1])
 
+    def translated(on: Arrays) -> None:
+        lines = [on.first, on.second, on.third]
+        for diagonal in range(left.size + right.size + 1):
+            before, last, current = (lines[(diagonal + k) % 3] for k in (1, 2, 0))
+            distance_of_diagonal(on.left, on.right, before, last, current, diagonal)
+        on.distance[:] = lines[(left.size + right.size) % 3][left.size : left.size + 1]
+
     def loops(on: Arrays) -> None:
         distance_by_rows(on.left, on.right, on.row)
         on.distance[0] = on.row[right.size]
 
     lines = {name: np.zeros(left.size + 1, np.int32) for name in ("first", "second", "third")}
     arrays = {"left": left, "right": right, "row": np.zeros(right.size + 1, np.int32), **lines}
-    return UserKernel(arrays | {"distance": np.zeros(1, np.int32)}, ("distance",), launch, loops)
+    arrays["distance"] = np.zeros(1, np.int32)
+    return UserKernel(arrays, ("distance",), launch, loops, translated=translated)
 
 
 @hip.jit

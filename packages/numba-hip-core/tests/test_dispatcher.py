@@ -13,7 +13,7 @@ from numba.core import event
 import numba_hip as hip
 from hip_runtime.errors import LaunchError
 from numba_hip.compilation.kernel_code import KernelCode
-from numba_hip.dispatch.dispatcher import MOST_CONFIGURED
+from numba_hip.dispatch.launch import MOST_REMEMBERED
 from numba_hip.errors import KernelArgumentError, KernelSignatureError, NotCompiledError
 
 CAPTURED = np.arange(10, dtype=np.float64)
@@ -91,14 +91,14 @@ def test_every_form_of_a_launch_uses_what_was_prepared_for_its_shape(monkeypatch
         configured(out, 1.0)
     add[1, 2, stream](out, 1.0)
     add[2, 2, stream, 8](out, 1.0)
-    for blocks in range(3, 3 + MOST_CONFIGURED):
+    for blocks in range(3, 3 + MOST_REMEMBERED):
         add[blocks, 2](out, 1.0)
     stream.synchronize()
-    np.testing.assert_array_equal(out.copy_to_host(), np.array([8, 8, 7, 7]) + MOST_CONFIGURED)
+    np.testing.assert_array_equal(out.copy_to_host(), np.array([8, 8, 7, 7]) + MOST_REMEMBERED)
     assert add[2, 2].stream is None
-    last = add[MOST_CONFIGURED + 2, 2]
-    assert add[MOST_CONFIGURED + 2, 2] is last  # of many, the last are remembered
-    assert len(add._configured) <= MOST_CONFIGURED
+    last = add[MOST_REMEMBERED + 2, 2]
+    assert add[MOST_REMEMBERED + 2, 2] is last  # of many, the last are remembered
+    assert len(add._configured) <= MOST_REMEMBERED
     assert add[1000, 2].ready is last.ready  # blocks of the same shape share what was prepared
     assert add[2, 2, 0, 8].ready is not last.ready
 

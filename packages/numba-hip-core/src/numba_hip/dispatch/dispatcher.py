@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numba.core import types
@@ -34,6 +34,7 @@ from numba_hip.dispatch.launch import (
     LaunchConfig,
     ReadyLaunch,
     ReadyLaunches,
+    Remembered,
     is_plain,
 )
 from numba_hip.dispatch.launch_context import compiling_for
@@ -45,9 +46,6 @@ from numba_hip.language.stub import interpreter
 
 Types = tuple[types.Type, ...]
 
-K = TypeVar("K")
-V = TypeVar("V")
-
 CLASS_TYPED = frozenset(
     {float, bool, complex, np.bool_, np.float16, np.float32, np.float64, np.complex64, np.complex128, np.int8,
      np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
@@ -55,9 +53,6 @@ CLASS_TYPED = frozenset(
 """Classes of scalars whose Numba type does not depend on the value."""
 
 OWN_MODULES = "numba_hip."
-
-MOST_CONFIGURED = 256
-"""How many launch configurations of one kernel are kept, so that they are checked once."""
 
 NO_STAND_INS: Mapping[int, StandIn] = {}
 
@@ -83,11 +78,11 @@ class Dispatcher(Overloads, Explained):
         self._is_own = str(py_func.__module__).startswith(OWN_MODULES)
         """Whether it is a kernel of this library."""
         self._loaded: dict[tuple[Any, ...], LoadedKernel] = {}
-        self._configured: dict[Any, ConfiguredKernel] = {}
+        self._configured: Remembered[Any, ConfiguredKernel] = Remembered()
         """By what was written, integers alone."""
-        self._shapes: dict[tuple[Dim3, Dim3, int], ConfiguredKernel] = {}
+        self._shapes: Remembered[tuple[Dim3, Dim3, int], ConfiguredKernel] = Remembered()
         """By what it means: those on the default stream."""
-        self._ready: dict[tuple[Dim3, int], ReadyLaunches] = {}
+        self._ready: Remembered[tuple[Dim3, int], ReadyLaunches] = Remembered()
         """By the shape of the blocks and their dynamic shared memory."""
         self._specialisations: dict[tuple[str, Types], Dispatcher] = {}
         self._recent: ReadyLaunch | None = None
@@ -117,7 +112,7 @@ class Dispatcher(Overloads, Explained):
                 hide_frames(error)
                 raise
             if plain:
-                _keep(self._configured, config, configured)
+                self._configured.keep(config, configured)
         return configured
 
     def _find_shape(self, config: LaunchConfig) -> ConfiguredKernel:
@@ -132,7 +127,7 @@ class Dispatcher(Overloads, Explained):
             if not self._shapes:
                 check_function(self.py_func, device=False, launched=True)
             known = self._configure(config if stream is None else LaunchConfig(grid, block, None, shared))
-            _keep(self._shapes, shape, known)
+            self._shapes.keep(shape, known)
         return known if stream is None else type(known)(self, config, known.ready)
 
     def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
@@ -144,10 +139,7 @@ class Dispatcher(Overloads, Explained):
         """What was prepared for blocks as in *config*."""
         shape = config.block, config.dynamic_shared
         known = self._ready.get(shape)
-        if known is None:
-            known = ReadyLaunches()
-            _keep(self._ready, shape, known)
-        return known
+        return self._ready.keep(shape, ReadyLaunches()) if known is None else known
 
     def configure(
         self,
@@ -402,10 +394,3 @@ class Dispatcher(Overloads, Explained):
         self._explicit = explicit
         self.device_signatures = device_signatures
         self.specialized = specialized
-
-
-def _keep(known: dict[K, V], key: K, value: V) -> None:
-    """Remember *value*, and forget all others where they are many: of a program whose grid changes all the time."""
-    if len(known) >= MOST_CONFIGURED:
-        known.clear()
-    known[key] = value

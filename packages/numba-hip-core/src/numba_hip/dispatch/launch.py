@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hip_runtime import Device, Stream, current_device
 from hip_runtime.driver import DEFAULT_STREAM
@@ -22,6 +22,26 @@ if TYPE_CHECKING:
     from numba_hip.explanation.model import Explanation
 
 Dim3 = tuple[int, int, int]
+
+
+MOST_REMEMBERED = 256
+"""How many launch configurations of one kernel are remembered, so that they are checked once."""
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Remembered(dict[K, V]):
+    """What was made before, by its key."""
+
+    __slots__ = ()
+
+    def keep(self, key: K, value: V) -> V:
+        """Remember *value*, and forget all others where they are many: of a program whose grid changes all the time."""
+        if len(self) >= MOST_REMEMBERED:
+            self.clear()
+        self[key] = value
+        return value
 
 
 class LaunchConfig(NamedTuple):

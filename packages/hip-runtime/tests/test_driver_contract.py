@@ -236,6 +236,24 @@ def test_launch_computes(bench: Bench) -> None:
     bench.driver.free(dy)
 
 
+def test_a_launcher_launches_any_grid_on_any_stream(bench: Bench) -> None:
+    counter, code = np.zeros(1, np.int64), bench.code("count")
+    address, stream = bench.put(counter), bench.driver.create_stream(0)
+    module = bench.driver.load_module(0, code)
+    launch = bench.driver.launcher(bench.driver.get_function(module, code.kernels[0]), (5, 1, 1), 0, False)
+    arguments = spmd_kernels.pack(code.kernels[0], address)
+    for blocks in (1, 7, 2, 1000):
+        launch(arguments, (blocks, 1, 1), DEFAULT_STREAM)
+        launch(arguments, (1, blocks, 2), stream, arguments)
+    bench.driver.synchronize_stream(stream)
+    np.testing.assert_array_equal(bench.get(address, counter), 5 * 3 * (1 + 7 + 2 + 1000))
+    bench.driver.unload_module(module)
+    with pytest.raises(ModuleLoadError, match="unloaded"):
+        launch(arguments, (1, 1, 1), DEFAULT_STREAM)
+    bench.driver.destroy_stream(stream)
+    bench.driver.free(address)
+
+
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("grid", [(1, 1, 1), (5, 1, 1), (3, 4, 2), (1, 1, 7), (7, 3, 41)])
 @pytest.mark.parametrize("block", [(1, 1, 1), (33, 1, 1), (4, 3, 2), (1, 1, 64)])

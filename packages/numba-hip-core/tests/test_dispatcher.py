@@ -131,6 +131,16 @@ def test_each_launch_may_have_another_shape_and_other_types():
     np.testing.assert_array_equal(device_array.copy_to_host(), np.full(40, 5 + scale))
 
 
+def test_each_grid_is_checked():
+    out, add = hip.to_device(np.zeros(4)), fresh()
+    add[2, 2](out, 1.0)
+    for grid, axis in (((1, 65536), "y"), (2**31, "x")):
+        with pytest.raises(LaunchError, match=f"grid has extent [0-9]+ along {axis}; .* at most"):
+            add[grid, 2](out, 1.0)
+    add[2, 2](out, 1.0)
+    np.testing.assert_array_equal(out.copy_to_host(), [2] * 4)
+
+
 def test_no_kernel_keeps_a_stream():
     stream, out, add = hip.stream(), hip.to_device(np.zeros(4)), fresh()
     kept = weakref.ref(stream)

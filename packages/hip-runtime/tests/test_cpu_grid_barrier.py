@@ -81,7 +81,7 @@ def test_blocks_of_a_grid_of_three_dimensions(device: Device) -> None:
     np.testing.assert_array_equal(out.copy_to_host(), np.arange(24))
 
 
-def test_single_values_of_a_block_share_a_cache_line(device: Device) -> None:
+def test_single_values_of_blocks_share_cache_lines(device: Device) -> None:
     body = """
   br label %head
 head:
@@ -112,7 +112,7 @@ end:
     code_object = kernel(body, [("out", "ptr"), ("step", "i8")], GRID)
     function = launch(device, code_object, 100, 33, out.address, 7, cooperative=True)
     np.testing.assert_array_equal(out.copy_to_host(), wanted + np.repeat(np.arange(100.0), 33))
-    assert function.handle.workers[33, 1, 1].context_bytes == 64
+    assert function.handle.workers[33, 1, 1].context_bytes < 64
 
 
 def test_threads_and_blocks_that_returned_are_not_waited_for(device: Device) -> None:
@@ -183,6 +183,54 @@ other:
     with pytest.raises(BarrierDivergenceError) as caught:
         launch(device, kernel(body, [("out", "ptr")], GRID), 4, 8, out.address, cooperative=True)
     assert caught.value.block in ((0, 0, 0), (2, 0, 0))
+
+
+ONE_APART = """
+  %is.other = icmp eq i32 %b, %other
+  br i1 %is.other, label %apart, label %together
+apart:
+  br i1 %returns, label %leave, label %late
+leave:
+  ret void
+late:
+  call void @spmd.grid_barrier(ptr %item)
+  store i32 9, ptr %out
+  ret void
+together:
+  call void @spmd.grid_barrier(ptr %item)
+  call void @spmd.grid_barrier(ptr %item)
+  %p = getelementptr i32, ptr %out, i32 %b
+  store i32 1, ptr %p
+  ret void
+"""
+"""One block waits at another barrier than the others, or returns before they wait."""
+
+
+@pytest.mark.parametrize(("blocks", "other"), [
+    (2, 0), (2, 1), (15, 14), (16, 0), (16, 15), (17, 16), (17, 15), (31, 30), (32, 20), (33, 32), (100, 64),
+    (1000, 999),
+])  # fmt: skip
+@pytest.mark.parametrize("returns", [False, True])
+def test_one_block_apart_from_the_others(device: Device, blocks: int, other: int, returns: bool) -> None:
+    out = to_device(np.zeros(blocks, np.int32))
+    code_object = kernel(ONE_APART, [("out", "ptr"), ("other", "i32"), ("returns", "i1")], GRID)
+    if returns:
+        launch(device, code_object, blocks, 2, out.address, other, 1, cooperative=True)
+        np.testing.assert_array_equal(out.copy_to_host(), np.arange(blocks) != other)
+        return
+    with pytest.raises(BarrierDivergenceError) as caught:
+        launch(device, code_object, blocks, 2, out.address, other, 0, cooperative=True)
+    assert caught.value.block in ((0, 0, 0), (1, 0, 0), (other, 0, 0))
+    assert not out.copy_to_host().any()
+
+
+@pytest.mark.parametrize("blocks", [1, 16, 50])
+def test_all_blocks_return_before_the_barrier(device: Device, blocks: int) -> None:
+    body = ONE_APART.replace("icmp eq i32 %b, %other", "icmp ne i32 %other, -1")
+    out = to_device(np.zeros(blocks, np.int32))
+    code_object = kernel(body, [("out", "ptr"), ("other", "i32"), ("returns", "i1")], GRID)
+    launch(device, code_object, blocks, 2, out.address, 0, 1, cooperative=True)
+    assert not out.copy_to_host().any()
 
 
 def test_fault_before_the_barrier_ends_the_launch(device: Device) -> None:

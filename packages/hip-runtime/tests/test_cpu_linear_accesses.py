@@ -3,6 +3,7 @@ all at one place, and not where a distance is that of some lanes alone."""
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -145,3 +146,60 @@ def test_a_place_that_grows_unevenly(device: Device, linear: list[str], place: s
     check(device, kernel("i32", places), "i32", 5 * thread, expected, (5, step), width=64)
     assert "store" in linear
     assert "load" not in linear
+
+
+class Place:
+    """A random number that grows by the same from thread to thread, by little in the end; sums on the way wrap."""
+
+    def __init__(self, seed: int, step: int) -> None:
+        self._choose = random.Random(seed)
+        self._lines: list[str] = []
+        self._step = step
+        self.name, self.factor, self.offset = self._write(3)
+        if not abs(self.factor) <= FAR:
+            self._lines += [f"  %times = mul i64 %i, {self.factor % (2 * FAR) - FAR}",
+                            f"  %extra = mul i64 %i, {self.factor}", f"  %low = sub i64 {self.name}, %extra",
+                            "  %total = add i64 %times, %low"]  # fmt: skip
+            self.name, self.factor = "%total", self.factor % (2 * FAR) - FAR
+        self._lines += [f"  %from = sub i64 {self.name}, {self.offset}"]
+
+    @property
+    def text(self) -> str:
+        """The instructions that compute ``%from``."""
+        return "\n".join(["", *self._lines])
+
+    def _write(self, depth: int) -> tuple[str, int, int]:
+        """A value, by how much it grows, and what it is in the first thread."""
+        choose = self._choose
+        if depth == 0:
+            return choose.choice((("%i", 1, 0), ("%step", 0, self._step), (str(1 << 62), 0, 1 << 62)))
+        left, factor, offset = self._write(depth - 1)
+        kind = choose.choice(("add", "sub", "mul", "shl"))
+        name = f"%n{len(self._lines)}"
+        if kind in ("mul", "shl"):
+            by, number = choose.choice((("%step", self._step), ("5", 5)))
+            self._lines.append(f"  {name} = {kind} i64 {left}, {by}")
+            number = number if kind == "mul" else 1 << number
+            return name, factor * number, offset * number
+        right, other, further = self._write(depth - 1)
+        name = f"%n{len(self._lines)}"
+        self._lines.append(f"  {name} = {kind} i64 {left}, {right}")
+        sign = 1 if kind == "add" else -1
+        return name, factor + sign * other, offset + sign * further
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("seed", range(12))
+def test_sums_and_products(device: Device, linear: list[str], seed: int, before: bool) -> None:
+    """Computed in the block of the access, or before a branch."""
+    place = Place(seed, 3)
+    thread = np.arange(THREADS)
+    places = f"{place.text}\n  %to = mul i64 %i, %out_step"
+    text = kernel("i32", places)
+    if before:
+        text = kernel("i32", "").replace("  %pf =", f"{places}\n  %pf =")
+        text = text.replace("br label %do", "br i1 %go, label %do, label %end").replace(
+            "%flag = load", "%go = icmp ne i64 %out_step, 0\n  %flag = load"
+        )
+    check(device, text, "i32", 5 * thread, place.factor * thread, (5, 3))
+    assert "store" in linear

@@ -85,7 +85,7 @@ def test_only_loops_around_barriers_are_unrolled() -> None:
 
 def test_a_marked_loop_becomes_a_sequence() -> None:
     module = _module("doubles", call=f"{BARRIER}\nstore i32 %v, ptr %p")
-    marked = llvm.parse_assembly(mark_unrolled(module, "k", ["loop"]), llvm.create_context())
+    marked = llvm.parse_assembly(mark_unrolled(module, "k", {"loop": None}), llvm.create_context())
     unroll_marked(marked, target_machine())
     function = _read(marked)
     stored = [value.operands[0].number for value in function.instructions() if value.opcode == "store"]  # type: ignore[attr-defined]

@@ -42,19 +42,23 @@ def tabled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         yield told
 
 
-def run(device: Device, body: str, arrays: list[Any], blocks: int = BLOCKS, threads: Any = THREADS) -> list[Any]:
-    """What *body* leaves in *arrays*, which are ``%a0``, ``%a1`` and so on; one may be a view of another."""
+def run(
+    device: Device, body: str, arrays: list[Any], blocks: int = BLOCKS, threads: Any = THREADS, **numbers: int
+) -> list[Any]:  # fmt: skip
+    """What *body* leaves in *arrays*, which are ``%a0``, ``%a1`` and so on; one may be a view of another. The *numbers*
+    are further arguments."""
     whole = [array if array.base is None else array.base for array in arrays]
     unique = {id(array): to_device(array) for array in whole}
     places = [
         unique[id(base)].address + array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
         for array, base in zip(arrays, whole, strict=True)
     ]
-    made = kernel(body, [(f"a{number}", "ptr") for number in range(len(arrays))])
+    parameters = [(f"a{number}", "ptr") for number in range(len(arrays))] + [(name, "i64") for name in numbers]
+    made = kernel(body, parameters)
     for _ in range(2):  # the first launch takes blocks one by one
         for base in whole:
             unique[id(base)].copy_to_device(base)
-        launch(device, made, blocks, threads, *places)
+        launch(device, made, blocks, threads, *places, *numbers.values())
     return [unique[id(base)].copy_to_host() for base in whole]
 
 
@@ -394,6 +398,66 @@ def test_a_row_of_which_only_the_end_has_been_updated(device: Device, step: int)
     np.testing.assert_array_equal(found, whole[::step])
 
 
+ROWS = """
+  %b.wide = zext i32 %b to i64
+  %first.wide = mul nsw i64 %b.wide, 64
+  %t.wide = zext i32 %tx to i64
+  %i.wide = add nsw i64 %first.wide, %t.wide
+  %from = mul i64 %i.wide, %step
+  %pb = getelementptr i32, ptr %a1, i64 %i.wide
+  %bin = load i32, ptr %pb
+  %start = getelementptr i32, ptr %a2, i64 %from
+  %any = icmp sgt i64 %n, 0
+  br i1 %any, label %more, label %end
+more:
+  %d = phi i64 [ 0, %entry ], [ %next, %more ]
+  %pv = getelementptr i32, ptr %start, i64 %d
+  %v = load i32, ptr %pv
+  %bins = getelementptr i32, ptr %a0, i32 %bin
+  %place = getelementptr i32, ptr %bins, i64 %d
+  atomicrmw add ptr %place, i32 %v monotonic
+  %next = add i64 %d, 1
+  %go = icmp slt i64 %next, %n
+  br i1 %go, label %more, label %end
+end:
+  ret void
+"""
+"""Adds up rows, as sums of clusters do."""
+
+
+@pytest.mark.parametrize("step", [3, 40, -3, -40, 0])
+@pytest.mark.parametrize("elements", [0, 1, 3, 9])
+@pytest.mark.parametrize("between", [False, True])
+def test_rows_that_are_added_up(device: Device, tabled: list[str], step: int, elements: int, between: bool) -> None:
+    """The sums are apart from the rows, or between two of them, where these are longer than what is read of them."""
+    total, room = 20 * 64, 16
+    end = abs(step) * total + room
+    middle = 40 * 500 + 20 if between and abs(step) == 40 else end
+    whole = np.random.default_rng(4).integers(-99, 99, end + room).astype(np.int32)
+    first = abs(step) * (total - 1) if step < 0 else 0
+    bins = np.random.default_rng(5).integers(0, 4, total).astype(np.int32)
+    expected = whole.copy()
+    for d in range(elements):
+        np.add.at(expected[middle:], bins + d, whole[first + step * np.arange(total) + d])
+    found, *_ = run(device, ROWS, [whole[middle:], bins, whole[first:]], 20, 64, step=step, n=elements)
+    np.testing.assert_array_equal(found, expected)
+    assert set(tabled) == {"add"}
+
+
+@pytest.mark.parametrize("step", [12, -12])
+def test_rows_of_which_each_element_is_added_to_the_next(device: Device, step: int) -> None:
+    """A thread finds in its row what it has just added there."""
+    total, elements = 20 * 64, 10
+    whole = np.random.default_rng(4).integers(-9, 9, (total, abs(step))).astype(np.int32)
+    expected = whole.copy()
+    expected[:, : elements + 1] = np.cumsum(expected[:, : elements + 1], axis=1)
+    first = abs(step) * (total - 1) if step < 0 else 0
+    bins = (first + step * np.arange(total) + 1).astype(np.int32)
+    flat = whole.reshape(-1)
+    found, *_ = run(device, ROWS, [flat[0:], bins, flat[first:]], 20, 64, step=step, n=elements)
+    np.testing.assert_array_equal(found.reshape(whole.shape), expected)
+
+
 @pytest.fixture
 def joined(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many operations are done together, each time that some are written for tables."""
@@ -407,6 +471,55 @@ def joined(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(memory_accesses, "find_joint_updates", spy)
     return told
+
+
+def many(updates: str = "", count: str = "%n", index: str = "%d") -> str:
+    """`ROWS` with further *updates* in its loop, that ends with *count* and begins at *index* of each row's sums."""
+    return (
+        ROWS.replace("%next = add i64 %d, 1", f"{updates}\n  %next = add i64 %d, 1")
+        .replace("icmp slt i64 %next, %n", f"icmp slt i64 %next, {count}")
+        .replace("ptr %bins, i64 %d", f"ptr %bins, i64 {index}")
+    )
+
+
+SECOND = """
+  %after = getelementptr i32, ptr %place, i64 1
+  atomicrmw add ptr %after, i32 1 monotonic"""
+FOUND = "%w = zext i32 %v to i64\n  %found = and i64 %w, 3"
+LOOPS = {
+    "one": (many(), {4, 1}), "two": (many(SECOND), {4, 2}), "three": (many(SECOND + SECOND.replace("%a", "%b")), {3}),
+    "each thread's own count": (many("%own = and i64 %t.wide, 3\n  %far = add i64 %own, 7", "%far"), {1}),
+    "each thread's own start": (
+        many().replace("[ 0, %entry", "[ %own, %entry").replace("%any =", "%own = and i64 %t.wide, 3\n  %any ="), {1}
+    ),
+    "loaded places": (many("", index="%found").replace("%bins =", FOUND + "\n  %bins ="), {1}),
+    "a store": (many("store i32 5, ptr %pb"), {1}),
+}  # fmt: skip
+"""Loops, and of how many updates each that are done together."""
+
+
+@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("elements", [1, 2, 4, 7, 8, 13])
+def test_loops_of_updates(device: Device, joined: list[int], name: str, elements: int) -> None:
+    """Several iterations are done together where they update other elements, and all threads leave at once."""
+    total, room, (body, counts) = 20 * 64, 16, LOOPS[name]
+    values = np.random.default_rng(4).integers(-99, 99, (total, room)).astype(np.int32)
+    bins = np.random.default_rng(5).integers(0, 4, total).astype(np.int32)
+    expected, thread = np.zeros(40, np.int32), np.arange(total)
+    own, starts, ends = thread % 64 & 3, 0 * thread, np.full(total, elements)
+    if name == "each thread's own start":
+        starts, ends = own, np.maximum(elements, own + 1)
+    elif name == "each thread's own count":
+        ends = own + 7
+    for d in range(max(ends)):
+        on = (starts <= d) & (d < ends)
+        at = bins + (values[:, d] & 3 if name == "loaded places" else d)
+        np.add.at(expected, at[on], values[on, d])
+        for _ in range({"two": 1, "three": 2}.get(name, 0)):
+            np.add.at(expected, at[on] + 1, 1)
+    found, *_ = run(device, body, [expected * 0, bins, values.reshape(-1)[0:]], 20, 64, step=room, n=elements)
+    np.testing.assert_array_equal(found, expected)
+    assert set(joined) == counts
 
 
 STATISTICS = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 FINISHED = -1
 """The word of a finished block. Before the first run it is 0; while the block waits at a sync point it is that point's
-number plus one."""
+number plus one. Words fill whole lines; those behind the last block's are of finished blocks."""
 
 
 ALIGNMENT = 64

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction
 
-_MOST = 4
+MOST_JOINED = 4
+"""Updates that are done together."""
 
 
 def find_joint_updates(
@@ -21,7 +22,7 @@ def find_joint_updates(
     out, of memory that has been updated."""
     found = [first]
     for value in block.instructions[block.instructions.index(first) + 1 :]:
-        if len(found) == _MOST or value.is_terminator:
+        if len(found) == MOST_JOINED or value.is_terminator:
             break
         if value.opcode == "atomicrmw" and is_update(value):
             found.append(value)

@@ -16,17 +16,26 @@ _MOST_STEPS = 12
 def is_linear(pointer: Value, block: Block, shapes: VectorShapes) -> bool:
     """Whether *pointer*, which differs between lanes, grows by the same number from lane to lane as seen from *block*.
     Numbers of 64 bits wrap around as addresses do."""
-    return _Search(shapes).follow(pointer, block)
+    return find_leaves(pointer, block, shapes) is not None
+
+
+def find_leaves(pointer: Value, block: Block, shapes: VectorShapes) -> tuple[Value, ...] | None:
+    """What *pointer*, which is such an address, is computed from: values whose shapes tell how they grow. ``None`` if
+    it is none."""
+    search = _Search(shapes)
+    return tuple(search.leaves) if search.follow(pointer, block) else None
 
 
 class _Search:
     def __init__(self, shapes: VectorShapes) -> None:
+        self.leaves: list[Value] = []
         self._shapes = shapes
         self._steps = 0
 
     def follow(self, value: Value, block: Block) -> bool:
         """Whether *value* grows by the same number from lane to lane as seen from *block*."""
         if self._shapes.of(value, block) is not VARYING:
+            self.leaves.append(value)
             return True
         self._steps += 1
         if not isinstance(value, Instruction) or self._steps > _MOST_STEPS:

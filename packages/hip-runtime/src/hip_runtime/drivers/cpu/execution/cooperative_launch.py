@@ -34,6 +34,7 @@ def run_with_contexts(
             nbytes, 0, memory, "a grid barrier needs memory for all blocks of the grid; launch fewer or smaller ones"
         ) from None
     start = -contexts.ctypes.data % ALIGNMENT
+    contexts[start + 4 * blocks : start + word_bytes].view(np.int8)[:] = FINISHED  # behind the last block
     arguments += _WORD.pack(contexts.ctypes.data + start)
     fault = dispatch(program.entry, arguments, *grid)
     if fault:

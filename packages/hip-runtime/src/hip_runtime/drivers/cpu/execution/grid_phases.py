@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.grid_context import FINISHED
+from hip_runtime.drivers.cpu.abi.grid_context import ALIGNMENT, FINISHED
 from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
 from hip_runtime.drivers.cpu.execution.block_ranges import RangesBuilder
 from hip_runtime.drivers.cpu.execution.thread_slots import GOES_ON, SLOT
 from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, PTR, VOID, allocate
 
-_MOST = I32(2**31 - 1)
+_LINE = ir.VectorType(I32, ALIGNMENT // 4)
+"""Words of blocks that are looked at at once."""
 
 
 def define_run_phases(module: ir.Module, now: ir.Function, run_grid: ir.Function, ranges: RangesBuilder) -> ir.Function:
@@ -48,23 +49,37 @@ def define_run_phases(module: ir.Module, now: ir.Function, run_grid: ir.Function
 
 
 def _define_meet(module: ir.Module) -> ir.Function:
-    """``i1 meet(words, count)``: whether some of *count* blocks wait, and all that do at the same barrier."""
+    """``i1 meet(words, count)``: whether some of *count* blocks wait, and all that do at the same barrier. Words are
+    compared by the line: one by one, those of a thousand small blocks took a tenth of a phase. That of finished ones is
+    the largest without a sign, and the least with it."""
     function = ir.Function(module, ir.FunctionType(I1, [PTR, I64]), "spmd.meet")
     function.linkage = "internal"
     entry, each, end = (function.append_basic_block(name) for name in ("entry", "each", "end"))
     words, count = function.args
     ir.IRBuilder(entry).branch(each)
     builder = ir.IRBuilder(each)
-    number, least, most = builder.phi(I64), builder.phi(I32), builder.phi(I32)
-    word = builder.load(builder.gep(words, [number], source_etype=I32), typ=I32)
-    waits = builder.select(builder.icmp_signed("==", word, I32(FINISHED)), _MOST, word)
-    following = builder.add(number, I64(1))
-    lower = builder.select(builder.icmp_signed("<", waits, least), waits, least)
-    higher = builder.select(builder.icmp_signed(">", word, most), word, most)
-    for value, start, one in ((number, I64(0), following), (least, _MOST, lower), (most, I32(FINISHED), higher)):
+    number, least, most = builder.phi(I64), builder.phi(_LINE), builder.phi(_LINE)
+    place = builder.gep(words, [number], source_etype=I32)
+    line = builder.load(place, align=ALIGNMENT, typ=_LINE)
+    following = builder.add(number, I64(_LINE.count))
+    lower = _call(builder, "llvm.umin", _LINE, least, line)
+    higher = _call(builder, "llvm.smax", _LINE, most, line)
+    finished = ir.Constant(_LINE, [I32(FINISHED)] * _LINE.count)
+    for value, start, one in ((number, I64(0), following), (least, finished, lower), (most, finished, higher)):
         value.add_incoming(start, entry)
         value.add_incoming(one, each)
     builder.cbranch(builder.icmp_unsigned("<", following, count), each, end)
     builder.position_at_end(end)
-    builder.ret(builder.icmp_signed("==", lower, higher))
+    lowest = _call(builder, "llvm.vector.reduce.umin", I32, lower)
+    highest = _call(builder, "llvm.vector.reduce.smax", I32, higher)
+    waits = builder.icmp_signed("!=", highest, I32(FINISHED))
+    builder.ret(builder.and_(waits, builder.icmp_signed("==", lowest, highest)))
     return function
+
+
+def _call(builder: ir.IRBuilder, name: str, result: ir.Type, *operands: ir.Value) -> ir.Value:
+    """A call of LLVM's intrinsic *name* for lines."""
+    function = ir.Function(
+        builder.module, ir.FunctionType(result, [_LINE] * len(operands)), f"{name}.v{_LINE.count}i32"
+    )
+    return builder.call(function, operands)

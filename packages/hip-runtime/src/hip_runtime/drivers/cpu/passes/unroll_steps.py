@@ -86,32 +86,35 @@ def has_short_loop(function: Function) -> bool:
     return any(loop in short for loop in _innermost(order.loops.values()))
 
 
-def mark_unrolled(module: Any, function: str, blocks: Collection[str]) -> str:
-    """The text of *module* with marks at the ends of *blocks* of *function*, by which LLVM unrolls their loops."""
+def mark_unrolled(module: Any, function: str, blocks: Mapping[str, int | None]) -> str:
+    """The text of *module* with marks at the ends of *blocks* of *function*, by which LLVM unrolls their loops: so many
+    times, with another loop for the iterations that are left over, or wholly."""
     lines = str(module).split("\n")
     nodes = [line[1:].partition(" = ")[0] for line in lines if line.startswith("!")]
     number = 1 + max((int(name) for name in nodes if name.isdigit()), default=-1)
     start = next(
         place for place, line in enumerate(lines) if line.startswith("define ") and name_of_definition(line) == function
     )
-    added = [f'!{number} = !{{!"llvm.loop.unroll.full"}}']
-    for place in _find_ends(lines, start, blocks):
+    added: list[str] = []
+    for place, times in _find_ends(lines, start, blocks):
         if f", {_LOOP} " not in lines[place]:
-            mark = f"!{number + len(added)}"
+            how, mark = (f"!{number + len(added) + ahead}" for ahead in range(2))
             lines[place] = f"{lines[place]}, {_LOOP} {mark}"
-            added.append(f"{mark} = distinct !{{{mark}, !{number}}}")
+            kind = '!"llvm.loop.unroll.full"' if times is None else f'!"llvm.loop.unroll.count", i32 {times}'
+            added += [f"{how} = !{{{kind}}}", f"{mark} = distinct !{{{mark}, {how}}}"]
     return "\n".join([*lines, *added, ""])
 
 
-def _find_ends(lines: list[str], start: int, blocks: Collection[str]) -> Iterator[int]:
-    """The places of the branches that end *blocks* of the function that is defined at *start*."""
-    inside = False
+def _find_ends(lines: list[str], start: int, blocks: Mapping[str, int | None]) -> Iterator[tuple[int, int | None]]:
+    """The places of the branches that end *blocks* of the function that is defined at *start*, and what is told of
+    these."""
+    name = ""
     for place in range(start, lines.index("}", start)):
         line = lines[place]
         if line and not line.startswith((" ", ";")):
-            inside = line.partition(":")[0].strip('"') in blocks
-        elif inside and line.startswith("  br "):
-            yield place
+            name = line.partition(":")[0].strip('"')
+        elif name in blocks and line.startswith("  br "):
+            yield place, blocks[name]
 
 
 def _innermost(loops: Collection[tuple[frozenset[Block], ...]]) -> list[frozenset[Block]]:

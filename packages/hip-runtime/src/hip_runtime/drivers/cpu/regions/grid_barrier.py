@@ -34,8 +34,9 @@ class BlockSuspension:
         """At the start of the function: find the context, lay out the storage in it, and jump to where to resume."""
         code, builder, item = self._code, self._code.builder, self._code.item
         shared = {
-            field: code.storage.private(ir.ArrayType(I8, max(nbytes, 1)), align, "shared", each=False)
+            field: code.storage.private(ir.ArrayType(I8, nbytes), align, "shared", each=False)
             for field, (nbytes, align) in item.shared_memory.items()
+            if nbytes
         }
         item.context_bytes = code.storage.context_bytes
         number = item.layout.load(builder, code.place, "block_number")
@@ -45,8 +46,9 @@ class BlockSuspension:
         offset = builder.mul(number, I64(item.context_bytes))
         self._context = builder.gep(contexts, [offset], inbounds=True, source_etype=I8)
         code.storage.place_in(builder, self._context)
-        for field, place in shared.items():
-            item.layout.store(builder, place.base, code.place, field)
+        for field in item.shared_memory:
+            place = shared[field].base if field in shared else self._context
+            item.layout.store(builder, place, code.place, field)
         start = builder.append_basic_block("start")
         switch = builder.switch(builder.load(self._word, typ=I32), self._done)
         switch.add_case(I32(0), start)

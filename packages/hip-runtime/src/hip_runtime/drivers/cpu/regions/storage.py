@@ -126,12 +126,15 @@ class Storage:
 
     @property
     def context_bytes(self) -> int:
-        """The size of a context with all places; never zero."""
-        end = max((end for _, end in self._offsets().values()), default=1)
-        return -(-end // ALIGNMENT) * ALIGNMENT
+        """The size of a context with all places, a multiple of their alignments; never zero. Those with single values
+        alone share cache lines, too, as they are copied for each block that gangs reach over."""
+        end, align = 1, 1
+        for place, (_, behind) in self._offsets().items():
+            end, align = max(end, behind), max(align, self._align(place))
+        return -(-end // align) * align
 
     def place_in(self, builder: ir.IRBuilder, context: ir.Value) -> None:
-        """Put all places into *context*, which is aligned to `ALIGNMENT`."""
+        """Put all places into *context*, which has the alignment of each."""
         for place, (offset, _) in self._offsets().items():
             place.base = builder.gep(context, [I64(offset)], inbounds=True, source_etype=I8)
 
@@ -140,26 +143,33 @@ class Storage:
         a line each, and a step as long as it took to load these."""
         offsets: dict[Slot, tuple[int, int]] = {}
         end = 0
-        for place in sorted(self._places, key=lambda place: place.count > 1):
+        for place in sorted(self._places, key=lambda place: (place.count > 1, -self._align(place))):
             if place.align > ALIGNMENT:
                 raise UnsupportedError(
                     f"memory aligned to {place.align} bytes cannot be used in a kernel that waits for the grid; at "
                     f"most {ALIGNMENT} bytes can"
                 )
-            nbytes, align = place.nbytes, ALIGNMENT
-            if place.count == 1 and not isinstance(place.kind, ir.ArrayType):
-                nbytes = self._size_of(place.stored)
-                align = min(1 << max(nbytes - 1, 0).bit_length(), ALIGNMENT)
+            align = self._align(place)
             start = -(-end // align) * align
-            end = start + nbytes
+            end = start + (self._size_of(place.stored) if _is_single(place) else place.nbytes)
             offsets[place] = start, end
         return offsets
+
+    def _align(self, place: Slot) -> int:
+        """The alignment of *place* in a context."""
+        if not _is_single(place):
+            return ALIGNMENT
+        return min(1 << max(self._size_of(place.stored) - 1, 0).bit_length(), ALIGNMENT)
 
     def free(self, builder: ir.IRBuilder, word: Word) -> None:
         """Free heap memory."""
         if self._heap is not None:
             store_atomic(builder, PTR(None), word(builder))
             builder.call(_function(builder, "free", VOID, PTR), [self._heap])
+
+
+def _is_single(place: Slot) -> bool:
+    return place.count == 1 and not isinstance(place.kind, ir.ArrayType)
 
 
 def _function(builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Type) -> ir.Value:

@@ -16,6 +16,7 @@ from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides, guess_strides
 from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
+from hip_runtime.drivers.cpu.analyses.update_loops import find_update_loops
 from hip_runtime.drivers.cpu.ir.model import Argument, Function
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
@@ -53,12 +54,13 @@ class KernelGraph:
 
 def read_kernel(
     request: KernelRequest, *, unroll: bool = False, limits_callees: bool = True, tiles: bool = False,
-    any_length: bool = False, guesses_strides: bool = False,
+    any_length: bool = False, guesses_strides: bool = False, joins_updates: bool = False,
 ) -> KernelGraph:  # fmt: skip
     """The graph of the kernel. *unroll* unrolls loops with small trip counts; *limits_callees* limits the stack of
     functions that are not inlined; with *tiles*, gangs may reach over several blocks; with *any_length*, the length of
     blocks is not a constant, if one program can run blocks of several lengths as well as one for each;
-    *guesses_strides* looks for arguments that are distances in arrays, and chooses the axis as if they were as guessed.
+    *guesses_strides* looks for arguments that are distances in arrays, and chooses the axis as if they were as guessed;
+    *joins_updates* unrolls loops of updates that may be done in a table.
 
     Raises `UnsupportedError` for unsupported instructions, and for functions that have to be inlined and cannot be.
     """
@@ -73,7 +75,7 @@ def read_kernel(
     item.has_lines = printed.has_lines
     function = read_function(printed, kernel.name, item.module.context)
     blocks = 0
-    while unroll and len(function.blocks) != blocks and (marked := [*find_steps(function), *find_nests(function)]):
+    while len(function.blocks) != blocks and (marked := _find_unrolled(function, unroll, joins_updates and not blocks)):
         blocks = len(function.blocks)  # as many are left if LLVM does not unroll what is marked
         module = request.context.read_text(mark_unrolled(module, kernel.name, marked))
         unroll_marked(module, machine)
@@ -85,8 +87,9 @@ def read_kernel(
         joins or computes_with_extent(function, "x", may_step=bool(request.reach.waiting))
     ):
         return read_kernel(
-            request, unroll=unroll, limits_callees=limits_callees, tiles=tiles, guesses_strides=guesses_strides
-        )
+            request, unroll=unroll, limits_callees=limits_callees, tiles=tiles, guesses_strides=guesses_strides,
+            joins_updates=joins_updates,
+        )  # fmt: skip
     mark_elementwise_calls(function, printed, item.module.context)
     record("mark_elementwise_calls", function)
     merge_phis(function)
@@ -121,6 +124,12 @@ def read_kernel(
         updates = find_totals(function)
         item.totals = ChunkTotals(item, updates) if updates else None
     return KernelGraph(function, module, item, frozen, spin_loops, strides, tile.rows_from)
+
+
+def _find_unrolled(function: Function, wholly: bool, in_part: bool) -> dict[str, int | None]:
+    """The blocks that end loops of *function* to be unrolled, by name: *wholly*, or *in_part*, with how many times."""
+    found: dict[str, int | None] = dict.fromkeys([*find_steps(function), *find_nests(function)] if wholly else [])
+    return {**found, **(find_update_loops(function) if in_part else {})}
 
 
 def multiplies_length(request: KernelRequest) -> bool:

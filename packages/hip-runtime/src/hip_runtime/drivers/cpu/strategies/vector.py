@@ -62,4 +62,4 @@ def _read_unrolled(request: KernelRequest) -> KernelGraph:
 
 
 def _read(request: KernelRequest, unroll: bool = False) -> KernelGraph:
-    return read_kernel(request, unroll=unroll, tiles=True, any_length=True, guesses_strides=True)
+    return read_kernel(request, unroll=unroll, tiles=True, any_length=True, guesses_strides=True, joins_updates=True)

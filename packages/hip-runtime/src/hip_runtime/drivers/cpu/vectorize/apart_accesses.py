@@ -7,7 +7,6 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.indirect_addresses import find_indirect_address
-from hip_runtime.drivers.cpu.analyses.linear_addresses import is_linear
 from hip_runtime.drivers.cpu.analyses.neighbours import (
     Neighbours,
     accessed_type,
@@ -92,13 +91,9 @@ class ApartAccesses(SingleLane):
             address = find_indirect_address(load, self.block, self.shapes)
             if address is not None:
                 return load_indirectly(self, load, address)
-        if self._is_linear(load.operands[0]):
+        if self.is_line(load.operands[0]):
             return load_linear(self, load)
         return self.lanes.gather(load.type, self.vector(load.operands[0]), self.mask, load.align or 1)
-
-    def _is_linear(self, pointer: Value) -> bool:
-        """Whether all lanes access *pointer*, which grows by the same number from lane to lane."""
-        return self.mask is None and self.lanes.width > 1 and is_linear(pointer, self.block, self.shapes)
 
     def _load_group(self, group: Neighbours, load: Instruction) -> list[ir.Value]:
         """What the members of *group*, one of which is *load*, load."""
@@ -148,7 +143,7 @@ class ApartAccesses(SingleLane):
         """Store what *store*, whose lanes are apart, stores; or leave it to a later one of a neighbour."""
         value, pointer = store.operands
         group = self._find_group(store)
-        if group is None and self._is_linear(pointer):
+        if group is None and self.is_line(pointer):
             store_linear(self, store)
         elif group is None:
             self.lanes.scatter(self.vector(value), self.vector(pointer), self.mask, store.align or 1)

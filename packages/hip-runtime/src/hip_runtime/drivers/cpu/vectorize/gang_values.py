@@ -7,6 +7,7 @@ from typing import Protocol
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.analyses.linear_addresses import is_linear
 from hip_runtime.drivers.cpu.analyses.running_lanes import RunningLanes
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
@@ -125,6 +126,10 @@ class GangValues:
     def pending(self) -> IsPending | None:
         """Updates of this block that were put off until another one."""
         return None
+
+    def is_line(self, pointer: Value) -> bool:
+        """Whether all lanes run this block, and *pointer* grows by the same number from lane to lane."""
+        return self.mask is None and self.lanes.width > 1 and is_linear(pointer, self.block, self.shapes)
 
     def of_lane(self, value: Value, lane: int) -> ir.Value:
         """*value* in one lane."""

@@ -17,6 +17,7 @@ from hip_runtime.drivers.cpu.ir.model import Instruction, Value
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I64, allocate
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
+from hip_runtime.drivers.cpu.vectorize.linear_accesses import find_line
 from hip_runtime.errors import UnsupportedError
 
 OfLane = Callable[[ir.Value], ir.Value]
@@ -58,6 +59,9 @@ class _Operands:
         if isinstance(value.type, ir.LiteralStructType | ir.ArrayType):
             raise UnsupportedError(f"vectors cannot hold values of type {value.type} that are stored to memory")
         if depth and isinstance(value, Instruction) and self._is_cheap(value):
+            if value.opcode == "load" and code.is_line(value.operands[0]):
+                line = find_line(code, value.operands[0])
+                return lambda lane: write_instruction(self._builder, value, [line.of_lane(self._builder, lane)])
             parts = [self.prepare(operand, depth - 1) for operand in value.operands]
             return lambda lane: write_instruction(self._builder, value, [part(lane) for part in parts])
         return self._spill(value)

@@ -10,6 +10,7 @@ from hip_runtime.drivers.cpu.analyses.clamped_addresses import ClampedAddress, f
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
 from hip_runtime.drivers.cpu.analyses.joint_updates import find_joint_updates
+from hip_runtime.drivers.cpu.analyses.linear_addresses import find_leaves
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.strided_groups import StridedGroups
@@ -32,6 +33,8 @@ from hip_runtime.drivers.cpu.vectorize.strided_accesses import (
 )
 from hip_runtime.drivers.cpu.vectorize.tabled_updates import TabledUpdates
 from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory
+
+_ACCESSES = frozenset({"load", "store", "atomicrmw", "cmpxchg"})
 
 
 class MemoryAccesses(ApartAccesses):
@@ -74,11 +77,15 @@ class MemoryAccesses(ApartAccesses):
         """What *instruction* is written with, besides its operands."""
         if instruction.is_tabled and self.item.tables is not None:
             return self.item.tables.needs(instruction)
-        is_plain = instruction.opcode == "load" and not (instruction.volatile or instruction.atomic)
-        if not is_plain or self.shapes.at_definition(instruction) is not VARYING:
+        if instruction.opcode not in _ACCESSES or self.suspension is not None:
+            return ()  # a gang that stops would have to keep it
+        pointer, home = instruction.operands[instruction.opcode == "store"], self.shapes.homes[instruction]
+        if self.shapes.of(pointer, home) is not VARYING:
             return ()
-        address = self._clamped_address(instruction)
-        return () if address is None else address.values
+        is_plain = instruction.opcode == "load" and not (instruction.volatile or instruction.atomic)
+        if is_plain and (address := self._clamped_address(instruction)) is not None:
+            return address.values
+        return find_leaves(pointer, home, self.shapes) or ()
 
     def needs_active_lane(self, instruction: Instruction) -> bool:
         """Whether *instruction* may only be executed for active lanes."""

@@ -20,10 +20,11 @@ from hip_runtime.drivers.cpu.analyses.scattered_updates import ScatteredUpdates,
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.vector_shapes import LaneShapes
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
-from hip_runtime.drivers.cpu.llvmir import I8, I64, allocate
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, allocate
 from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import combine
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues, IsPending
+from hip_runtime.drivers.cpu.vectorize.linear_accesses import find_line
 from hip_runtime.drivers.cpu.vectorize.table_contents import TableContents
 from hip_runtime.drivers.cpu.vectorize.uniform_atomics import COLLECTED, identity_of
 from hip_runtime.drivers.cpu.vectorize.vector_builder import mangle, size_in_memory
@@ -168,7 +169,9 @@ class UpdateTables:
         if pending is not None:
             pending.settle()
         for table in self._others(access):
-            if shape is VARYING:
+            if shape is VARYING and code.is_line(address):
+                found = self._line_hits(code, table, address, size_in_memory(kind))
+            elif shape is VARYING:
                 found = self._any_hits(code, table, code.vector(address), size_in_memory(kind))
             else:
                 span = (code.lanes.width - 1) * shape
@@ -202,6 +205,26 @@ class UpdateTables:
         end = builder.add(builder.sub(builder.ptrtoint(address, I64), base), I64(nbytes - 1))
         limit = builder.add(self._limit_in_bytes(code, table), I64(nbytes - 1))
         return builder.icmp_unsigned("<", end, limit)
+
+    def _line_hits(self, code: GangValues, table: _Table, address: Value, nbytes: int) -> ir.Value:
+        """Whether lanes hit whose addresses grow by the same number from lane to lane: these are only compared if the
+        table has memory between the first and the last one."""
+        builder = code.builder
+        base = builder.ptrtoint(code.arguments[table.array.argument.index], I64)
+        line = find_line(code, address)
+        ends = [builder.ptrtoint(line.of_lane(builder, I32(lane)), I64) for lane in (0, code.lanes.width - 1)]
+        ahead = builder.icmp_unsigned("<", *ends)
+        low, high = builder.select(ahead, *ends), builder.select(ahead, *reversed(ends))
+        span = builder.add(builder.sub(high, low), I64(nbytes - 1))
+        limit = builder.add(self._limit_in_bytes(code, table), span)
+        between = builder.icmp_unsigned("<", builder.sub(builder.add(low, span), base), limit)
+        before = builder.block
+        with builder.if_then(between, likely=False):
+            exact, behind = self._any_hits(code, table, code.vector(address), nbytes), builder.block
+        found = builder.phi(exact.type, "hits")
+        found.add_incoming(I1(0), before)
+        found.add_incoming(exact, behind)
+        return found
 
     def _any_hits(self, code: GangValues, table: _Table, addresses: ir.Value, nbytes: int) -> ir.Value:
         """The same for each active lane, with an address each."""

@@ -1,15 +1,18 @@
 """Selects the tests of the default run, and those of ``nox -s long``.
 
 A test marked ``long`` is not in the default run. Of a test marked ``sample(count)``, that many parameter sets are,
-spread evenly over all of them; the others are ``long``. ``--cases long`` runs what the default run leaves out, and
-``--cases all`` everything. A test that the command line names with ``::`` runs with all of its parameter sets.
+spread evenly over all of them, and others than of the next test; the rest are ``long``. ``--cases long`` runs what the
+default run leaves out, and ``--cases all`` everything. A test that the command line names with ``::`` runs with all of
+its parameter sets.
 """
 
 from __future__ import annotations
 
 import gc
 from collections import defaultdict
+from collections.abc import Iterator
 from importlib.util import find_spec
+from zlib import crc32
 
 import pytest
 
@@ -47,10 +50,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Keep what exists by now out of the garbage collector's sight.
+    """Keep the tests and the modules that they import out of the garbage collector's sight: they stay to the end."""
+    _freeze()
 
-    Thousands of tests and the modules that they import stay to the end. Many tests collect garbage, to see that
-    something is given back, and went through all of it each time.
+
+@pytest.fixture(scope="module", autouse=True)
+def freeze_leftovers() -> Iterator[None]:
+    """Do the same with what a module's tests leave behind, such as the kernels that they compiled."""
+    yield
+    _freeze()
+
+
+def _freeze() -> None:
+    """Collect garbage, and leave out from now on what is there.
+
+    Compiling makes objects by the hundred thousand. Many tests collect garbage, to see that something is given back,
+    and would go through all of them each time.
     """
     gc.collect()
     gc.freeze()
@@ -61,7 +76,14 @@ def _mark_beyond_samples(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("sample") is not None:
             sampled[item.nodeid.split("[")[0]].append(item)
-    for cases in sampled.values():
+    for name, cases in sampled.items():
         (count,) = cases[0].get_closest_marker("sample").args  # type: ignore[union-attr]  # it was found above
-        for place in sorted(range(len(cases)), key=lambda place: place * GOLDEN % 1)[count:]:
+        start = crc32(name.rpartition("/")[2].encode())
+        for place in _spread(len(cases), start)[count:]:
             cases[place].add_marker("long")
+
+
+def _spread(count: int, start: int) -> list[int]:
+    """The numbers below *count*, the first of which are spread evenly for however many are taken. Another *start* gives
+    another order: of three forms of kernels that most tests have, each is left out by some of them alone."""
+    return sorted(range(count), key=lambda place: (start + place) * GOLDEN % 1)

@@ -379,7 +379,7 @@ def test_each_form_that_can_run_a_kernel_is_compared_with_the_chosen_one(monkeyp
     monkeypatch.setenv("NUMBA_HIP_DEVICE", "cpu")
     some = (forms.CHOSEN, "loop", "regions", "8 lanes")
     monkeypatch.setattr(forms, "REQUESTS", {name: forms.REQUESTS[name] for name in some})
-    taken = forms.measure("tree-reduction", rounds=2, quick=True, processes=2)
+    taken = forms.measure("tree-reduction", rounds=2, quick=True)
     assert list(taken) == [forms.CHOSEN, "regions", "8 lanes"], "its threads wait for each other: it cannot be a loop"
     assert taken[forms.CHOSEN] == 1
     assert min(taken.values()) > 0

@@ -83,7 +83,7 @@ def pages_with_code() -> list[Any]:
     return [pytest.param(page, marks=pytest.mark.long) if page.name in LONG else page for page in pages]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("page", pages_with_code(), ids=identify)
 def test_the_code_of_a_page_runs(page: Path) -> None:
     # A process of its own: a page may choose a device or pose as CUDA.

@@ -32,7 +32,7 @@ def run(folder: Path, *arguments: str) -> list[str]:
     return result.stdout.splitlines()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_an_example_computes_what_it_says(name: str, tmp_path: Path) -> None:
     (line,) = run(tmp_path, name, "--small")
@@ -92,7 +92,7 @@ def test_the_demo_writes_a_page_and_the_same_files_at_both_sizes(size: tuple[str
         assert line.replace("'", "&#x27;") in text
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -89,6 +89,7 @@ def test_a_branching_kernel_that_fails_loses_what_does_not_matter(monkeypatch: p
 
 
 @pytest.mark.parametrize(("seed", "waits", "njit"), [(70, False, True), (162, True, False)])
+@pytest.mark.sample(1)
 def test_a_typed_kernel_gives_what_its_reference_gives(seed: int, waits: bool, njit: bool) -> None:
     case = make_typed_case(seed)
     assert (case.waits, case.compares_with_njit) == (waits, njit)

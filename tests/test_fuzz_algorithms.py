@@ -32,6 +32,7 @@ def seed_of(algorithm: str, **wanted: Any) -> int:
 
 
 @pytest.mark.parametrize("algorithm", ["inclusive_scan", "sort", "select"])
+@pytest.mark.sample(1)
 def test_random_calls_give_what_numpy_gives(algorithm: str) -> None:
     call = check_calls(seed_of(algorithm, paths=()), 4)
     assert call.algorithm == algorithm
@@ -101,6 +102,7 @@ def test_memory_that_a_call_has_nothing_to_do_with_is_watched(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("seed", [0, 4, 9])
+@pytest.mark.sample(1)
 def test_random_uses_of_groups_give_what_numpy_gives(seed: int) -> None:
     check_group(seed, 4)
 

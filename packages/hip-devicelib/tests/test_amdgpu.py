@@ -15,6 +15,7 @@ def usable_targets() -> list[str]:
 
 
 @pytest.mark.parametrize("name", usable_targets())
+@pytest.mark.sample(8)
 def test_every_target_gets_its_own_code(name: str) -> None:
     target = TARGETS[name]
     bitcode = hip.optimise(SAXPY, name)

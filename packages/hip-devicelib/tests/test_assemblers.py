@@ -36,6 +36,7 @@ def real_assemblers() -> list[Assembler]:
 
 
 @pytest.mark.parametrize("target", ["gfx90a:sramecc+:xnack-", "gfx942", "gfx1030", "gfx1100", "gfx1201"])
+@pytest.mark.sample(4)
 def test_each_assembler_makes_the_object_of_the_target(real_assemblers: list[Assembler], target: str) -> None:
     wanted = parse_target(target)
     text = hip.assembly(hip.optimise(source(NOT), wanted), wanted).encode()

@@ -38,6 +38,7 @@ def assert_within(entry: MathFunction, name: str, inputs: list[Array], got: Arra
 
 
 @pytest.mark.parametrize("symbol", [s for s in FUNCTIONS if s.endswith("f32")])
+@pytest.mark.sample(14)
 def test_float32(symbol: str) -> None:
     entry = FUNCTIONS[symbol]
     inputs = arguments_of(entry, 50_000)

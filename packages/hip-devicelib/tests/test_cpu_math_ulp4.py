@@ -138,6 +138,7 @@ def damaged() -> Iterator[dict[tuple[str, int], tuple[float, ...]]]:
 
 
 @pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.sample(3)
 def test_a_damaged_coefficient_is_seen(name: str, damaged: dict[tuple[str, int], tuple[float, ...]]) -> None:
     key = DAMAGES[name], 64
     *coefficients, last = damaged[key]

@@ -28,6 +28,7 @@ def vector_widths(function: Any, scalar: str) -> set[int]:
 
 @pytest.mark.parametrize(("cpu", "register"), [("x86-64-v3", 256), ("znver4", 512)])
 @pytest.mark.parametrize("symbol", FUNCTIONS)
+@pytest.mark.sample(24)
 def test_loops_become_vector_code(symbol: str, cpu: str, register: int) -> None:
     entry = FUNCTIONS[symbol]
     module = optimised(loop_around(entry), [symbol], x86(cpu))
@@ -55,6 +56,7 @@ def unary(bits: int) -> list[MathFunction]:
 
 
 @pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.sample(1)
 def test_fast_flags_of_a_kernel_leave_the_functions_alone(bits: int) -> None:
     arguments = points(bits, 4_000, seed=5)
     for entry in unary(bits):
@@ -66,6 +68,7 @@ def test_fast_flags_of_a_kernel_leave_the_functions_alone(bits: int) -> None:
 
 
 @pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.sample(1)
 def test_fast_attributes_of_a_kernel_leave_the_functions_alone(bits: int) -> None:
     arguments = points(bits, 4_000, seed=6)
     for entry in unary(bits):

@@ -68,6 +68,7 @@ def in_layout(layout: str, size: int) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("layout", ["dense", "strided"])
 @pytest.mark.parametrize("size", [SMALL, LARGE])
+@pytest.mark.sample(3)
 def test_pageable_memory_is_filled_when_the_call_returns(device: Device, size: int, layout: str) -> None:
     stream = Stream()
     array = rt.to_device(np.arange(float(size)))

@@ -97,7 +97,7 @@ def append(
         np.testing.assert_array_equal(found[alone], values[chosen][alone])
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("counter", ["i32", "i64"])
 @pytest.mark.parametrize("width", [8, 32, 64])
@@ -111,6 +111,7 @@ def test_chosen_numbers(device: Device, packed: list[bool], kind: str, counter: 
 
 @pytest.mark.parametrize("counter", ["i32", "i64"])
 @pytest.mark.parametrize("start", [-1, -30, -700])
+@pytest.mark.sample(4)
 def test_places_that_are_negative(device: Device, counter: str, start: int) -> None:
     append(device, "i32", counter, 32, start, COUNT // 2)
 

@@ -97,7 +97,7 @@ end:
 """
 
 
-@pytest.mark.sample(24)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("guarded", [before_a_guard, behind_a_guard])
 @pytest.mark.parametrize("loops", [False, True])
 @pytest.mark.parametrize("checks", [False, True])

@@ -73,6 +73,7 @@ def expect(kind: str, operations: list[str], stride: int, first: int, limit: int
 @pytest.mark.parametrize(
     "operations", [["smax"], ["smin"], ["umax"], ["umin"], ["usub.sat"], ["smax", "smin"], ["umax", "umin"]]
 )
+@pytest.mark.sample(5)
 def test_clamped_numbers(
     device: Device, coherent_versions: list[int], kind: str, stride: int, operations: list[str]
 ) -> None:

@@ -88,6 +88,7 @@ def multiply(
         ((64, 2), 64, 2),
     ],
 )
+@pytest.mark.sample(3)
 def test_product_of_matrices(device: Device, block: tuple[int, int], width: int, rows: int) -> None:
     """The last blocks have rows and columns that are not there; rows that fill gangs in part run at once only where
     they are joined to those of other blocks."""

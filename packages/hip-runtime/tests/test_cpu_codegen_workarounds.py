@@ -201,6 +201,7 @@ define void @f(ptr %out, ptr %in) {{
 @pytest.mark.parametrize(
     ("lanes", "wide", "narrow"), [(2, 64, 8), (2, 64, 32), (4, 64, 32), (8, 64, 16), (8, 32, 8), (16, 16, 8)]
 )
+@pytest.mark.sample(8)
 def test_one_lane_is_stored_as_narrow_as_it_is(
     scratch: LlvmContext, lanes: int, wide: int, narrow: int, spelt: str
 ) -> None:
@@ -275,7 +276,7 @@ def test_the_last_thread_of_a_block_stores_no_more_than_its_number(device: Devic
     np.testing.assert_array_equal(out, [*read, *[0] * 16])
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("bits", [8, 16, 32])
 @pytest.mark.parametrize("form", ["auto", "loop", "vectors", "regions"])
 def test_one_thread_stores_no_more_than_its_number(device: Device, form: str, bits: int) -> None:
@@ -346,7 +347,7 @@ def check_casts(device: Device, rows: list[Row], bits: int) -> None:
 FORMS = [("auto", None), ("loop", None), ("regions", None), ("vectors", 2), ("vectors", 64)]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("cast", CASTS)
 def test_neighbours_are_cast_each_to_its_own_type(device: Device, cast: tuple[int, bool]) -> None:
     """Each pair of types in each form, in turns; all of them in the form of which LLVM makes vectors of neighbours."""

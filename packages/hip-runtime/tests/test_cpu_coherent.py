@@ -86,7 +86,7 @@ end:
 """
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("n", [0, 1, 5, 8, 63, 64, 65, 128, 129, 191, 200])
 def test_lanes_go_round_together_until_the_first_leaves(device: Device, separated: list[int], n: int) -> None:
     """What lanes computed until then is kept in the loop that continues under a mask, and after it."""
@@ -177,6 +177,7 @@ join:
 
 
 @pytest.mark.parametrize("condition", ["slt i64 %from, %n", "sge i64 %from, %n", "ult i64 %from, %n"])
+@pytest.mark.sample(2)
 def test_a_way_that_some_groups_take_as_a_whole(device: Device, separated: list[int], condition: str) -> None:
     threads = 4 * BLOCK
     parameters = [("out", "ptr"), ("x", "ptr"), ("n", "i64"), ("shift", "i64")]
@@ -277,6 +278,7 @@ end:
     ("by", "bound"),
     [(0, 0), (-1, 0), (-13, 0), (5, 0), (-(1 << 63), 0), (-70, 0), ((1 << 63) - 30, (1 << 63) - 2), (0, -3), (7, 20)],
 )
+@pytest.mark.sample(2)
 def test_edges_that_equality_tells(device: Device, separated: list[int], by: int, bound: int) -> None:
     """The first and the last lane decide for all, unless the number wraps between them."""
     threads = 4 * BLOCK

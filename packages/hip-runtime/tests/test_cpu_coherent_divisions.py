@@ -91,6 +91,7 @@ def expect(kind: str, sign: str, first: int, divisor: int) -> np.ndarray[Any, An
 
 @pytest.mark.parametrize("kind", ["i32", "i64"])
 @pytest.mark.parametrize("sign", ["s", "u"])
+@pytest.mark.sample(2)
 def test_quotients_and_remainders(device: Device, coherent_versions: list[int], kind: str, sign: str) -> None:
     bits = int(kind[1:])
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(WIDTH):
@@ -246,6 +247,7 @@ end:
 
 
 @pytest.mark.parametrize("form", ["auto", "vectors", "regions"])
+@pytest.mark.sample(2)
 def test_regions_divide_again(device: Device, coherent_versions: list[int], form: str) -> None:
     parameters = [("out", "ptr"), ("height", "i64"), ("width", "i64"), ("turns", "i64")]
     with config.cpu_form.scope(form), config.cpu_width.scope(8):

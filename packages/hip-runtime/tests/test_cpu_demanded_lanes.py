@@ -83,7 +83,7 @@ def run(device: Device, body: str, threads: Any, wave: int = WAVE, form: str = "
     return values, out.copy_to_host()
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("threads", [64, 256, 100, 7, (16, 16), (64, 3), (96, 2), (9, 5, 3)])
 @pytest.mark.parametrize("form", ["auto", "regions", "vectors"])
 @pytest.mark.parametrize(("steps", "test", "users"), [
@@ -206,6 +206,7 @@ end:
 @pytest.mark.parametrize("threads", [256, 200, (16, 8)])
 @pytest.mark.parametrize("lane", [0, 3])
 @pytest.mark.parametrize("index", ["1", "%one"])
+@pytest.mark.sample(4)
 def test_one_lane_adds_for_its_wave(device: Device, threads: Any, lane: int, index: str) -> None:
     """To an element that is the same for all blocks, or depends on the block."""
     place = f"%one = add i32 %b, 1\n%place = getelementptr i32, ptr %out, i32 {index}"

@@ -73,6 +73,7 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 @pytest.mark.parametrize("width", [2, 8, 16, 32, 64])
 @pytest.mark.parametrize("block", [64, 100])
+@pytest.mark.sample(4)
 def test_marked_threads_expand_their_rows(device: Device, checks: list[bool], width: int, block: int) -> None:
     random = np.random.default_rng(5)
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
@@ -160,6 +161,7 @@ end:
 
 @pytest.mark.parametrize("claims", [True, False])
 @pytest.mark.parametrize("width", [8, 32])
+@pytest.mark.sample(2)
 def test_atomic_operations_of_marked_threads(
     device: Device, checks: list[bool], monkeypatch: pytest.MonkeyPatch, width: int, claims: bool
 ) -> None:  # fmt: skip

@@ -61,6 +61,7 @@ join:
 
 
 @pytest.mark.parametrize("form", ["auto", "vectors", "loop", "regions"])
+@pytest.mark.sample(2)
 def test_in_a_loop_of_each_thread(device: Device, form: str) -> None:
     body = """
   %k = zext i32 %i to i64

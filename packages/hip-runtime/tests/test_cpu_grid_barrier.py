@@ -47,6 +47,7 @@ PARAMETERS = [("out", "ptr"), ("turns", "i32")]
 
 
 @pytest.mark.parametrize(("grid", "block"), [(1, 1), (1, 64), (7, 33), (40, 256)])
+@pytest.mark.sample(2)
 def test_rotation_of_the_grid(device: Device, grid: int, block: int) -> None:
     values = np.arange(grid * block, dtype=np.int32)
     out = to_device(values)

@@ -85,6 +85,7 @@ def divide(device: Device, kind: str, sign: str, width: int, a: Any, b: Any, div
 @pytest.mark.parametrize("width", [2, 16])
 @pytest.mark.parametrize("sign", ["s", "u"])
 @pytest.mark.parametrize(("kind", "bits"), [("i16", 16), ("i32", 32), ("i64", 51), ("i64", 54), ("i64", 64)])
+@pytest.mark.sample(6)
 def test_quotients_and_remainders(device: Device, kind: str, bits: int, sign: str, width: int) -> None:
     a, b = operands(kind, sign, 1 << bits)
     divide(device, kind, sign, width, a, b)
@@ -92,6 +93,7 @@ def test_quotients_and_remainders(device: Device, kind: str, bits: int, sign: st
 
 @pytest.mark.parametrize("sign", ["s", "u"])
 @pytest.mark.parametrize("divisor", [3, 1000, (1 << 40) + 7, 1 << 20])
+@pytest.mark.sample(3)
 def test_constant_divisors(device: Device, sign: str, divisor: int) -> None:
     for bits in (51, 64):
         a, b = operands("i64", sign, 1 << bits)

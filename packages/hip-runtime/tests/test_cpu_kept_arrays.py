@@ -111,6 +111,7 @@ def run(device: Device, text: str, form: str, width: int = 8, block: int = 37) -
 @pytest.mark.parametrize("form", ["regions", "vectors"])
 @pytest.mark.parametrize("block", [37, 64])
 @pytest.mark.parametrize("kind", SIZES)
+@pytest.mark.sample(3)
 def test_interleaved(device: Device, kind: str, block: int, form: str) -> None:
     found, is_interleaved = run(device, kernel(kind, 16), form, block=block)
     np.testing.assert_array_equal(found[: len(VALUES)], expected(kind))
@@ -128,6 +129,7 @@ ESCAPES = {
 
 @pytest.mark.parametrize("escape", ESCAPES)
 @pytest.mark.parametrize("form", ["regions", "vectors"])
+@pytest.mark.sample(3)
 def test_left_as_it_is(device: Device, escape: str, form: str) -> None:
     found, is_interleaved = run(device, kernel("i32", more=ESCAPES[escape]), form)
     np.testing.assert_array_equal(found[: len(VALUES)], expected("i32"))
@@ -136,6 +138,7 @@ def test_left_as_it_is(device: Device, escape: str, form: str) -> None:
 
 @pytest.mark.parametrize(("form", "waits"), [("regions", True), ("vectors", True), ("vectors", False)])
 @pytest.mark.parametrize("kind", SIZES)
+@pytest.mark.sample(3)
 def test_filled_in_part(device: Device, kind: str, form: str, waits: bool) -> None:
     """By a number of elements that differs among threads, and may be none."""
     fill = f"""
@@ -152,6 +155,7 @@ def test_filled_in_part(device: Device, kind: str, form: str, waits: bool) -> No
 @pytest.mark.parametrize(("form", "waits"), [("regions", True), ("vectors", True), ("vectors", False)])
 @pytest.mark.parametrize("word", ["i32", "i64"])
 @pytest.mark.parametrize("kind", SIZES)
+@pytest.mark.sample(2)
 def test_copied(device: Device, kind: str, word: str, form: str, waits: bool) -> None:
     """From where a thread's number says, by as many elements as it says, and in the end to other memory."""
     count = "%v64" if word == "i64" else "%v"

@@ -137,6 +137,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("order", "block", "along"), CASES, ids=[f"{case[0]}-{case[1]}" for case in CASES])
+@pytest.mark.sample(4)
 def test_lanes_are_along_the_axis_of_neighbours_in_memory(
     device: Device, order: str, block: tuple[int, int, int], along: str
 ) -> None:
@@ -221,7 +222,7 @@ def test_without_contiguous_accesses_lanes_are_along_x(device: Device) -> None:
     assert "neighbours along" not in form or "neighbours along x" in form, form
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("along", AXES)
 @pytest.mark.parametrize(("form", "width"), [("loop", None), ("regions", None), ("vectors", 4), ("vectors", None)])
 def test_any_axis_in_any_form(device: Device, form: str, width: int | None, along: str) -> None:
@@ -324,6 +325,7 @@ barriers are in context arrays."""
 
 
 @pytest.mark.parametrize(("form", "along"), [("auto", "auto"), ("vectors", "x"), ("vectors", "z"), ("regions", "y")])
+@pytest.mark.sample(2)
 def test_barriers_with_lanes_along_any_axis(device: Device, form: str, along: str) -> None:
     x = np.random.default_rng(3).integers(0, 9, (2, 19, 41)).astype(np.float32)
     block = (8, 32, 1) if along == "auto" else (4, 6, 2)

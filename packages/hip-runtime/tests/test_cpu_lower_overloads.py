@@ -66,6 +66,7 @@ def expected_whole(value: float, family: str, bits: int) -> int:
 
 
 @pytest.mark.parametrize(("form", "width"), [("auto", None), ("loop", None), ("regions", None), ("vectors", 8)])
+@pytest.mark.sample(2)
 def test_side_by_side(device: Device, form: str, width: int | None) -> None:
     text, declared = body()
     with config.cpu_form.scope(form), config.cpu_width.scope(width), np.errstate(over="ignore"):

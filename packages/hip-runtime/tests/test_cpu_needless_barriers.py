@@ -222,7 +222,7 @@ CONDITIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(27)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("threads", [24, 64, 100])
 @pytest.mark.parametrize("ahead", [1, -1], ids=["ahead", "behind"])
 @pytest.mark.parametrize("condition", CONDITIONS)

@@ -138,6 +138,7 @@ def swapped(count: int) -> list[str]:
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("count", [2, 3, 4, 5])
 @pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.sample(4)
 def test_elements_of_all_sizes(
     device: Device, groups: set[tuple[str, int]], kind: str, count: int, masked: bool
 ) -> None:
@@ -151,6 +152,7 @@ def test_elements_of_all_sizes(
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("width", [1, 2, 4, 64])
 @pytest.mark.parametrize("kind", ["i16", "float", "double"])
+@pytest.mark.sample(3)
 def test_gangs_of_all_widths(device: Device, kind: str, width: int, masked: bool) -> None:
     with config.cpu_width.scope(width):
         for count in (2, 4):
@@ -171,6 +173,7 @@ STEPS = {
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.sample(2)
 def test_order_of_accesses(device: Device, steps: str, masked: bool) -> None:
     for kind in ("float", "i8"):
         for others in (False, True):
@@ -273,6 +276,7 @@ def check_clamped(device: Device, kind: str, taps: int, masked: bool) -> None:
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("taps", [2, 4])
 @pytest.mark.parametrize("kind", ["float", "double"])
+@pytest.mark.sample(5)
 def test_neighbours_that_are_held_within_limits(
     device: Device, groups: set[tuple[str, int]], kind: str, taps: int, masked: bool
 ) -> None:

@@ -65,6 +65,7 @@ def sum_of_larger(count: int, narrow: int, wide: int, predicate: str) -> str:
 
 @pytest.mark.parametrize("processor", ["x86-64", "x86-64-v3", "here"])
 @pytest.mark.parametrize(("narrow", "wide"), [(8, 16), (8, 64), (16, 32), (32, 64)])
+@pytest.mark.sample(5)
 def test_numbers_with_and_without_signs_are_compared_as_what_they_are(processor: str, narrow: int, wide: int) -> None:
     here = host_machine.target_machine.__wrapped__()
     machine = here

@@ -92,6 +92,7 @@ VALUES = np.random.default_rng(5).integers(0, 1 << 20, 150).astype(np.int32)
 
 @pytest.mark.parametrize("width", [4, 32])
 @pytest.mark.parametrize(("kind", "count", "byte"), [("i8", 40, 3), ("i16", 5, -2), ("i32", 16, 0), ("i64", 17, 1)])
+@pytest.mark.sample(3)
 def test_filled(device: Device, kind: str, count: int, byte: int, width: int) -> None:
     nbytes = int(kind[1:]) // 8
     found = run(device, filled(kind, count, nbytes, byte), VALUES, width)

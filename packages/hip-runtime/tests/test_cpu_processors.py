@@ -93,6 +93,7 @@ def test_program(device: Device, seed: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [7, 13, 30])
+@pytest.mark.sample(4)
 def test_addresses_that_are_kept_under_a_mask(device: Device, threads: int) -> None:
     """LLVM takes them to be better aligned than they are, where the processor has no masks."""
     body = """
@@ -155,6 +156,7 @@ def test_sum_of_neighbours(device: Device, kind: Any) -> None:
 @pytest.mark.parametrize(("kind", "operation"), [
     ("i8", "add"), ("i16", "umin"), ("i32", "max"), ("i64", "min"), ("float", "fadd"), ("double", "fmax"),
 ])  # fmt: skip
+@pytest.mark.sample(3)
 def test_atomic_operations_in_tables(
     device: Device, monkeypatch: pytest.MonkeyPatch, kind: str, operation: str
 ) -> None:  # fmt: skip
@@ -216,12 +218,14 @@ def test_compare_and_swap_of_some_lanes(device: Device) -> None:
 
 
 @pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.sample(2)
 def test_rows_of_lanes(device: Device, kind: str) -> None:
     assert count_rows(device, kind, COUNTS["up"]) == 1
 
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.sample(2)
 def test_neighbours_apart(device: Device, kind: str, masked: bool) -> None:
     for count in (2, 3, 4):
         check_neighbours(device, kind, swapped(count), masked)
@@ -229,6 +233,7 @@ def test_neighbours_apart(device: Device, kind: str, masked: bool) -> None:
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("kind", ["float", "double"])
+@pytest.mark.sample(2)
 def test_neighbours_within_limits(device: Device, kind: str, masked: bool) -> None:
     for taps in (2, 4):
         check_clamped(device, kind, taps, masked)

@@ -333,6 +333,7 @@ end:
 
 @pytest.mark.parametrize("form", ["auto", "vectors"])
 @pytest.mark.parametrize("waves", [False, True])
+@pytest.mark.sample(2)
 def test_threads_that_go_along_rows_of_their_own_run_alone(device: Device, form: str, waves: bool) -> None:
     """LLVM makes vectors of the loop of one thread, where lanes would have to gather."""
     wave = "%from = xor i32 %t, 2\n  %total = call i32 @spmd.shuffle.i32(ptr %item, i32 %sum1, i32 %from)"

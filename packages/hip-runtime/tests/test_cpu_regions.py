@@ -218,7 +218,7 @@ end:
 """
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("n", [0, 1, 63, 99, 100])
 def test_votes_after_early_returns(device: Device, n: int) -> None:
     out = to_device(np.full(200, -1, np.int32))
@@ -290,6 +290,7 @@ read:
 
 @pytest.mark.parametrize("align", [16, 64, 256])
 @pytest.mark.parametrize("both", [False, True], ids=["passing", "kept"])
+@pytest.mark.sample(4)
 def test_private_memory_is_aligned(device: Device, align: int, both: bool) -> None:
     body = f"""
   %a = alloca i32, align {align}
@@ -803,6 +804,7 @@ SECOND = """
 @pytest.mark.parametrize("form", ["auto", "regions", "vectors"])
 @pytest.mark.parametrize("shape", [(64, 1, 1), (8, 8, 1), (4, 16, 1), (4, 4, 4), (16, 4, 1)])
 @pytest.mark.parametrize("neighbours", [False, True])
+@pytest.mark.sample(4)
 def test_threads_that_clear_their_elements_and_count_in_them(
     device: Device, form: str, shape: tuple[int, int, int], neighbours: bool
 ) -> None:

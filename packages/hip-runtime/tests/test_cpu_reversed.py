@@ -65,6 +65,7 @@ def launch(device: Device, text: str, width: int, arguments: tuple[int, ...], gr
 @pytest.mark.parametrize("width", [1, 2, 8, 32])
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.sample(9)
 def test_nothing_else_is_accessed(device: Device, kind: str, masked: bool, width: int, guard: str) -> None:
     dtype, rng = TYPES[kind], np.random.default_rng(width)
     flags = (rng.random(COUNT) < 0.6).astype(np.int8) if masked else np.ones(COUNT, np.int8)
@@ -92,6 +93,7 @@ def test_nothing_else_is_accessed(device: Device, kind: str, masked: bool, width
 
 @pytest.mark.parametrize("last", [COUNT - 1, 50, 31, 10, 0])
 @pytest.mark.parametrize("width", [4, 16, 32])
+@pytest.mark.sample(5)
 def test_negative_indices(device: Device, width: int, last: int) -> None:
     """Gangs in which an index is negative gather."""
     values = np.arange(COUNT, dtype=np.float32) + 1

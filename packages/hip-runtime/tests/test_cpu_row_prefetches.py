@@ -91,6 +91,7 @@ ASKED: dict[str, tuple[list[tuple[int, int, int]], list[tuple[int, int]]]] = {
 
 
 @pytest.mark.parametrize("name", ASKED)
+@pytest.mark.sample(4)
 def test_rows_that_are_asked_for(
     device: Device, found: list[list[tuple[int, int]]], capsys: pytest.CaptureFixture[str], name: str
 ) -> None:

@@ -98,6 +98,7 @@ def planes_first(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("shape", [(9, 37, 75), (4, 8, 16), (1, 1, 300), (13, 70, 3)])
+@pytest.mark.sample(5)
 def test_every_thread_runs_once(device: Device, block: tuple[int, int, int], shape: tuple[int, int, int]) -> None:
     x = np.random.default_rng(1).random(shape, np.float32)
     with config.cpu_lanes.scope("x"), config.cpu_form.scope("vectors"):
@@ -108,6 +109,7 @@ def test_every_thread_runs_once(device: Device, block: tuple[int, int, int], sha
 
 @pytest.mark.usefixtures("planes_first")
 @pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.sample(4)
 def test_rows_of_blocks_that_read_several_rows(device: Device, block: tuple[int, int, int]) -> None:
     x = np.random.default_rng(1).random((9, 37, 75), np.float32)
     with config.cpu_lanes.scope("x"), config.cpu_form.scope("vectors"):
@@ -156,6 +158,7 @@ def count_ordered(expected: str, blocks: int) -> None:
 @pytest.mark.parametrize(
     ("blocks", "expected"), [(5, "i * 16 + j"), (2048 * default_lanes() // 16 + 1, "j // 8 * 32 + i * 8 + j % 8")]
 )
+@pytest.mark.sample(1)
 def test_planes_of_all_blocks_run_one_after_another(blocks: int, expected: str) -> None:
     """If gangs reach over whole rows of the grid; in a process with one thread, as kernels of several would race."""
     run = f"from test_cpu_row_streams import count_ordered; count_ordered({expected!r}, {blocks})"

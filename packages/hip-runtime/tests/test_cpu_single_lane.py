@@ -126,7 +126,7 @@ def run_edge(device: Device, body: str, threads: Any, form: str, width: int | No
     return np.arange(count), values, out.copy_to_host(), third.copy_to_host()
 
 
-@pytest.mark.sample(30)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("barrier", ["", BARRIER])
 @pytest.mark.parametrize("form", ["auto", "vectors"])
 @pytest.mark.parametrize("width", [None, 1, 4, 16, 64])
@@ -158,6 +158,7 @@ NEW_EDGE = EDGE.replace("1.0", "2.0")
     ("a remainder", 64, 2),
     ("and data", (16, 16), 4),
 ])  # fmt: skip
+@pytest.mark.sample(4)
 def test_it_is_known_which_lane(device: Device, alone: Alone, test: str, threads: Any, lane: int) -> None:
     """All that varies is computed for it alone, with loads, stores and divisions."""
     run_edge(device, NEW_EDGE.format(test=TESTS[test][0]), threads, "vectors", 16)
@@ -205,6 +206,7 @@ end:
 
 @pytest.mark.parametrize("guarded", [before_a_guard, behind_a_guard])
 @pytest.mark.parametrize("width", [4, 16, 64])
+@pytest.mark.sample(4)
 def test_only_the_lane_accesses_memory(
     device: Device, width: int, guarded: Callable[[int], AbstractContextManager[int]]
 ) -> None:
@@ -275,6 +277,7 @@ end:
 
 @pytest.mark.parametrize("barrier", ["", BARRIER])
 @pytest.mark.parametrize("threads", [64, (16, 4), 45])
+@pytest.mark.sample(4)
 def test_what_one_lane_computed_goes_on_with_all(device: Device, threads: Any, barrier: str) -> None:
     i, x, out, _ = run_edge(device, barrier + GOES_ON, threads, "vectors", 16)
     on = i % (threads if isinstance(threads, int) else threads[0]) == 13

@@ -82,7 +82,7 @@ def run_chain(device: Device, poll: str, step: int, block: Any) -> tuple[np.ndar
     return out.copy_to_host()[:threads], function
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("form", "block", "step"),
     [*((form, block, 1) for block in BLOCKS for form in ("auto", "vectors")), ("vectors", 70, -1), ("loop", 70, -1)],
@@ -96,7 +96,7 @@ def test_threads_wait_for_their_neighbours(device: Device, form: str, block: Any
     assert ("threads wait for one another in a loop" in function.form) == (count_threads(block) > 1)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("form", ["loop", "vectors"])
 @pytest.mark.parametrize("poll", POLLS)
 def test_what_threads_poll_with(device: Device, form: str, poll: str) -> None:
@@ -105,7 +105,7 @@ def test_what_threads_poll_with(device: Device, form: str, poll: str) -> None:
     np.testing.assert_array_equal(numbers, np.arange(70)[::-1])
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("width", [2, 4, 8, 16, 32, 64])
 def test_groups_of_any_width_take_turns(device: Device, width: int) -> None:
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
@@ -153,7 +153,7 @@ ATTEMPTS = {
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("form", ["auto", "regions", "vectors"])
 @pytest.mark.parametrize("attempt", ATTEMPTS)
 def test_threads_pass_on_a_lock(device: Device, form: str, attempt: str) -> None:
@@ -289,7 +289,7 @@ set:
 # waves
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("form", ["auto", "regions", "vectors"])
 @pytest.mark.parametrize("block", [64, 100, 130, 192])
 def test_lanes_that_spin_are_waited_for_where_their_ways_join(device: Device, form: str, block: int) -> None:
@@ -328,7 +328,7 @@ set:
     np.testing.assert_array_equal(out.copy_to_host(), [np.uint64((1 << count) - 1) for count in lanes])
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("form", ["auto", "regions", "vectors"])
 @pytest.mark.parametrize("wave_size", [32, 64])
 def test_operation_of_a_wave_in_each_round(device: Device, form: str, wave_size: int) -> None:
@@ -396,6 +396,7 @@ end:
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.sample(2)
 def test_threads_at_a_barrier_wait_for_those_that_spin(device: Device, form: str) -> None:
     """The first thread sets the flag in front of the barrier, the last looks for it there."""
     body = f"""

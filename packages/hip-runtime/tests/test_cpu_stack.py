@@ -35,6 +35,7 @@ stop:
 
 
 @pytest.mark.parametrize("form", ["loop", "regions", "vectors"])
+@pytest.mark.sample(2)
 def test_functions_learn_that_little_is_left(device: Device, form: str) -> None:
     body = """
   %r = call i32 @down(ptr %item, i32 %n)
@@ -92,6 +93,7 @@ define internal i32 @big(i32 %n) noinline {
 
 
 @pytest.mark.parametrize("form", ["loop", "regions", "vectors"])
+@pytest.mark.sample(2)
 def test_private_structures_with_a_name(device: Device, form: str) -> None:
     """As compilers of C make them."""
     functions = """
@@ -134,6 +136,7 @@ HUGE = {
 
 @pytest.mark.parametrize("kind", HUGE)
 @pytest.mark.parametrize("form", ["auto", "loop"])
+@pytest.mark.sample(5)
 def test_more_private_memory_than_there_can_be(device: Device, kind: str, form: str) -> None:
     """Also where LLVM, which reckons in 64 bits, takes it for little."""
     body = f"""

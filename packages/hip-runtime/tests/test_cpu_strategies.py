@@ -493,6 +493,7 @@ end:
     (40, None, 2 * default_lanes()), (150, None, default_lanes() // 2), (150, 64, 64),
     (500, None, default_lanes() // 2),
 ])  # fmt: skip
+@pytest.mark.sample(2)
 def test_lanes_of_kernels_with_many_doubles(device: Device, count: int, width: int | None, lanes: int) -> None:
     """The largest is written once, for full gangs and others."""
     x = np.random.default_rng(4).random(128)

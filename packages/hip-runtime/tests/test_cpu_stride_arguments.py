@@ -61,6 +61,7 @@ def load(device: Device, text: str, parameters: list[tuple[str, str]]) -> tuple[
 @pytest.mark.parametrize("channels", [2, 3, 4])
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("apart", [(0, 0), (1, 0), (0, 1), (2, 3)])
+@pytest.mark.sample(3)
 def test_distances_as_guessed_and_others(device: Device, kind: str, channels: int, apart: tuple[int, int]) -> None:
     """Nothing beyond the last element is accessed, as there is a page behind it that must not be."""
     dtype = np.dtype(TYPES[kind])
@@ -124,6 +125,7 @@ entry:
 
 
 @pytest.mark.parametrize("by", [0, 1, 40, 64])
+@pytest.mark.sample(2)
 def test_indices_from_the_end(device: Device, by: int) -> None:
     values = np.random.default_rng(by).integers(0, 60, (64, 3)).astype(np.int8)
     x, out = to_device(values), to_device(np.zeros(64, np.int8))
@@ -146,6 +148,7 @@ def test_indices_from_the_end(device: Device, by: int) -> None:
         ("getelementptr i8, ptr %base, i64 2", "getelementptr i8, ptr %base, i64 %t"),
     ],
 )
+@pytest.mark.sample(2)
 def test_what_is_no_distance_between_elements(device: Device, before: str, after: str) -> None:
     text = kernel("i8", 3, 1).replace("%there = mul nsw i64 %i, %to", "%there = mul nsw i64 %i, 3")
     assert before in text

@@ -104,6 +104,7 @@ def _guarded(nbytes: int, behind: bool) -> Iterator[int]:
 @pytest.mark.parametrize("width", [1, 4, 8, 32])
 @pytest.mark.parametrize("step", [2, 3, 4])
 @pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.sample(5)
 def test_every_nth_element_up_to_the_end_of_memory(device: Device, kind: str, step: int, width: int) -> None:
     count, dtype = 64, TYPES[kind]
     values = np.random.default_rng(step).integers(0, 100, (count - 1) * step + 1).astype(dtype)
@@ -155,7 +156,7 @@ MASKS = {
 }
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("guarded", [before_a_guard, behind_a_guard])
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("width", [1, 2, 4, 16, 32, 64])
@@ -231,7 +232,7 @@ MEMBERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("guarded", [before_a_guard, behind_a_guard])
 @pytest.mark.parametrize("mask", ["all", "random", "one"])
 @pytest.mark.parametrize("width", [2, 16, 64])
@@ -305,6 +306,7 @@ def test_other_distances_under_a_mask_are_gathered(device: Device, step: int) ->
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 4])
+@pytest.mark.sample(2)
 def test_the_first_lane_is_only_aligned_as_far_as_all_are(device: Device, step: int) -> None:
     """One lane in four accesses memory, at multiples of 16 bytes; the others' elements are not aligned."""
     count = 64
@@ -352,6 +354,7 @@ end:
 
 
 @pytest.mark.parametrize("start", [-200, -96, -30, 0, 7])
+@pytest.mark.sample(2)
 def test_indices_that_may_be_negative_under_a_mask(device: Device, start: int) -> None:
     """As Python counts them, from the end."""
     values = np.random.default_rng(5).random(400, np.float32)

@@ -162,6 +162,7 @@ def mirror(sums: np.ndarray, block: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("form", ["vectors", "loop"])
+@pytest.mark.sample(1)
 def test_sums_and_elements_are_those_of_each_thread(device: Device, suspensions: list[bool], form: str) -> None:
     function = load(device)
     with config.cpu_form.scope(form):
@@ -188,6 +189,7 @@ def test_a_fault_of_a_gang_that_was_suspended_names_its_thread(device: Device, s
 
 
 @pytest.mark.parametrize("form", ["auto", "vectors", "regions"])
+@pytest.mark.sample(1)
 def test_gangs_pause_behind_the_loop_before_a_barrier(device: Device, suspensions: list[bool], form: str) -> None:
     function = load(device, WALK_AND_MIRROR)
     with config.cpu_form.scope(form):

@@ -109,7 +109,7 @@ def run(device: Device, made: CodeObject, first: Any, values: Any, form: str, wi
 FORMS = [("vectors", 4), ("vectors", 32), ("auto", None)]
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("form", "width"), FORMS)
 @pytest.mark.parametrize("kind", NUMPY)
 def test_operations_are_done_for_all_lanes(device: Device, kind: str, form: str, width: int | None) -> None:
@@ -128,6 +128,7 @@ def test_operations_are_done_for_all_lanes(device: Device, kind: str, form: str,
 
 
 @pytest.mark.parametrize(("first", "value"), [(-0.0, -0.0), (np.nan, 3.0), (3.0, np.nan), (-np.inf, -np.inf)])
+@pytest.mark.sample(2)
 def test_special_numbers(device: Device, first: float, value: float) -> None:
     cells, values = np.full(8, first, np.float32), np.full(THREADS, value, np.float32)
     found, _ = run(device, update_cells("float", list(FLOATS)), cells, values, "vectors", 16)

@@ -47,6 +47,7 @@ NUMBERS = {
 
 @pytest.mark.parametrize("predicate", ["eq", "ne"])
 @pytest.mark.parametrize("number", NUMBERS.values(), ids=NUMBERS)
+@pytest.mark.sample(3)
 def test_one_number_is_left_out(device: Device, number: tuple[str, str, object], predicate: str) -> None:
     kind, text, compute = number
     numbers = compute(np.arange(THREADS))  # type: ignore[operator]

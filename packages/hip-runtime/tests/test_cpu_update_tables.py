@@ -78,7 +78,7 @@ end:
 """
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("count", [1, 7, 300, 5000])
 @pytest.mark.parametrize(("kind", "operation"), [
     *((kind, operation) for kind in ("i8", "i16", "i32", "i64")
@@ -107,6 +107,7 @@ def test_operations(device: Device, tabled: list[str], kind: str, operation: str
 @pytest.mark.parametrize(("kind", "operation"), [
     ("i8", "max"), ("i16", "xor"), ("i32", "add"), ("float", "fadd"), ("float", "fmin"), ("double", "fsub"),
 ])  # fmt: skip
+@pytest.mark.sample(2)
 def test_what_is_beside_an_element_stays(device: Device, kind: str, operation: str, offset: int) -> None:
     """Elements are replaced along with their neighbours, of which no bit changes: all here look like signalling NaN."""
     total, dtype = BLOCKS * THREADS, np.dtype(NUMPY[kind])
@@ -127,6 +128,7 @@ def test_what_is_beside_an_element_stays(device: Device, kind: str, operation: s
 
 
 @pytest.mark.parametrize("operation", ["fadd", "fmin", "fmax"])
+@pytest.mark.sample(2)
 def test_special_values(device: Device, operation: str) -> None:
     """Infinities, zeros of both signs and NaN, the one that fills tables among them, come out as from operations."""
     values = np.tile(np.array([np.nan, -np.nan, np.inf, -np.inf, -0.0, 0.0, 1.5, 2.5], np.float32), 300)
@@ -150,6 +152,7 @@ def test_only_some_lanes(device: Device) -> None:
 
 
 @pytest.mark.parametrize("size", [128, 1024, 4096])
+@pytest.mark.sample(2)
 def test_elements_behind_a_table(device: Device, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(update_tables, "_BYTES", size)
     bins = np.random.default_rng(4).integers(0, 2000, BLOCKS * THREADS).astype(np.int32)
@@ -167,6 +170,7 @@ def test_elements_before_the_argument(device: Device) -> None:
 
 
 @pytest.mark.parametrize("record", ["<{ i8, i32, i8 }>", "{ i32, i32, i16 }", "[5 x i8]"])
+@pytest.mark.sample(2)
 def test_fields_of_records(device: Device, record: str) -> None:
     """Elements that are not a multiple of their size apart are updated in memory."""
     step = {"<{ i8, i32, i8 }>": 6, "{ i32, i32, i16 }": 12, "[5 x i8]": 5}[record]
@@ -342,7 +346,7 @@ class Program:
                 element[0] = max(element[0], 5)
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(90))
 def test_threads_find_what_they_did(device: Device, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     check_program(device, monkeypatch, seed)
@@ -544,7 +548,7 @@ end:
 """
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("least", [0, 5, 11])
 @pytest.mark.parametrize("size", [1 << 18, 4096, 300])
 @pytest.mark.parametrize("width", [4, 16, 64])

@@ -126,6 +126,7 @@ def collatz(value: int) -> int:
 
 
 @pytest.mark.parametrize(("block", "width"), [(37, 1), (37, 4), (7, 16), (64, 32), (100, 64)])
+@pytest.mark.sample(3)
 def test_loop_that_threads_leave_in_different_rounds(device: Device, block: int, width: int) -> None:
     values = np.arange(100, dtype=np.int32)
     found = transform(device, COLLATZ, values, block=block, width=width)
@@ -247,6 +248,7 @@ WRAP = f"""{PLACES}
 
 
 @pytest.mark.parametrize("width", [4, 16, 64])
+@pytest.mark.sample(2)
 def test_negative_indices_of_some_lanes_count_from_the_end(device: Device, width: int) -> None:
     values = np.random.default_rng(6).integers(0, 99, 150).astype(np.int32)
     np.testing.assert_array_equal(transform(device, WRAP, values, threads=150, block=64, width=width), values)
@@ -263,7 +265,7 @@ APART = """
 """
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", [np.int8, np.int32, np.int64])
 @pytest.mark.parametrize("step", [2, 3, 4, 5])
 def test_elements_that_are_a_few_apart(device: Device, kind: type, step: int) -> None:
@@ -286,7 +288,7 @@ GUARDS = {
 }
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", GUARDS)
 @pytest.mark.parametrize("returns", [True, False], ids=["return", "go on"])
 def test_threads_that_return_at_once(device: Device, name: str, returns: bool) -> None:
@@ -403,7 +405,7 @@ BINS = {
 }
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("width", [1, 4, 64])
 @pytest.mark.parametrize("counted", BINS)
 def test_operands_of_what_is_done_for_one_lane_after_another(device: Device, counted: str, width: int) -> None:

@@ -151,6 +151,7 @@ def check_staged(function: Function, length: int, rest: int = 2) -> None:
 @pytest.mark.parametrize(
     ("form", "wanted"), [("auto", [2, 3, 4, 8, 16, 32, 64, 65]), ("vectors", [2, 4, 8, 16, 32, 64, 65])]
 )
+@pytest.mark.sample(1)
 def test_blocks_with_gangs_alike_share_machine_code(
     device: Device, made: list[int], form: str, wanted: list[int]
 ) -> None:
@@ -201,6 +202,7 @@ def test_loops_over_single_threads_have_code_for_each_length(device: Device, mad
 
 
 @pytest.mark.parametrize("length", [64, 192, 1024])
+@pytest.mark.sample(2)
 def test_divergent_barriers_name_the_thread(device: Device, made: list[int], length: int) -> None:
     function = load(device, DIVERGENT, "divergent")
     out = to_device(np.zeros(1, np.int32))

@@ -78,7 +78,7 @@ def expect(kind: str, predicate: str, stride: int, is_chosen: bool, first: int, 
     return table[found]
 
 
-@pytest.mark.sample(30)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("is_first", [True, False])
 @pytest.mark.parametrize("is_chosen", [True, False])
 @pytest.mark.parametrize("kind", ["i16", "i32", "i64"])
@@ -131,6 +131,7 @@ entry:
     ("%x, %bound", "%data", "%x"),
     ("%x, %bound", "%x", "%data"),
 ])  # fmt: skip
+@pytest.mark.sample(2)
 def test_data_decides(
     device: Device, coherent_versions: list[int], compared: str, taken: str, otherwise: str
 ) -> None:  # fmt: skip
@@ -178,6 +179,7 @@ entry:
     ("eq", -1, 300, False),
     ("slt", 2, -1, False),
 ])  # fmt: skip
+@pytest.mark.sample(2)
 def test_jumps_at_an_edge(
     device: Device, coherent_versions: list[int], predicate: str, taken: int, otherwise: int, is_versioned: bool
 ) -> None:

@@ -276,6 +276,7 @@ BELOW = {case: 2 if "other" in case else 32 for case in RESULTS if "low bits" in
 
 @pytest.mark.parametrize("form", ["vectors", "loop"])
 @pytest.mark.parametrize("case", RESULTS)
+@pytest.mark.sample(3)
 def test_remainders(device: Device, case: str, form: str) -> None:
     parameters = [("out", "ptr"), ("n", "i64"), ("m", "i64")]
     with config.cpu_form.scope(form):

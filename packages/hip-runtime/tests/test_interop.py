@@ -34,7 +34,7 @@ class Foreign:
         self.__cuda_array_interface__ = {key: value for key, value in interface.items() if value != "absent"}
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", ["f4", "c16", "?", ">i2", "M8[D]", "S5", [("a", "i4"), ("b", "f8")]], ids=str)
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_in(device: Device, dtype: Any, version: int) -> None:
@@ -149,7 +149,7 @@ def test_stream_of_the_producer_is_that_of_the_array(device: Device) -> None:
     assert not Stream(handle=1).external
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

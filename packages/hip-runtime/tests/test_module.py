@@ -41,6 +41,7 @@ def count(device: Device) -> Function:
         (1, (1, 1, 512), 512),
     ],
 )
+@pytest.mark.sample(5)
 def test_configurations(count: Function, grid: Any, block: Any, threads: int) -> None:
     counter = to_device(np.zeros(1, np.int64))
     count.launch(grid, block, pack(count.kernel, counter.address))

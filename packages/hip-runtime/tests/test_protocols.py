@@ -150,6 +150,7 @@ def read_column(array: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", [name for name in arrow.FORMATS if name[0] not in "mM"])
+@pytest.mark.sample(2)
 def test_columns_of_arrow(device: Device, kind: str) -> None:
     host = (np.arange(21) % 5 - 2).astype(kind)
     array = rt.to_device(host)
@@ -199,6 +200,7 @@ class Speaker:
 
 
 @pytest.mark.parametrize("name", SMALL)
+@pytest.mark.sample(3)
 def test_small_floats_both_ways(device: Device, name: str) -> None:
     host = np.array([[0.5, 1.0, 4.0], [2.0, 1.0, 0.25]]).astype(getattr(ml_dtypes, name))
     array = rt.to_device(host)

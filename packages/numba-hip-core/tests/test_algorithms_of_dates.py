@@ -4,6 +4,7 @@ NumPy."""
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,31 +23,62 @@ def same(found: Any, wanted: Any) -> None:
     np.testing.assert_array_equal(host, wanted)
 
 
+DATES = np.random.default_rng(1).integers(-500, 500, 3001)
+BEGINS = np.arange(0, 3001, 7)
+COMBINATIONS = {
+    "reduce": lambda x: (algorithms.reduce(hip.to_device(x), max), x.max()),
+    "reduce in order": lambda x: (algorithms.reduce(x, np.minimum, commutative=False), x.min()),
+    "scan": lambda x: (algorithms.inclusive_scan(hip.to_device(x), np.maximum), np.maximum.accumulate(x)),
+    "exclusive scan": lambda x: (
+        algorithms.exclusive_scan(x, min, x[0]), np.minimum.accumulate(np.append(x[:1], x[:-1])),
+    ),
+    "reduce by key": lambda x: (
+        algorithms.reduce_by_key(np.arange(3001) // 7, x, max)[1], np.maximum.reduceat(x, BEGINS),
+    ),
+    "segmented reduce": lambda x: (
+        algorithms.segmented_reduce(x, [*BEGINS, 3001], max, x.min()), np.maximum.reduceat(x, BEGINS),
+    ),
+    "merge": lambda x: (algorithms.merge(np.sort(x[:2000]), np.sort(x[2000:])), np.sort(x)),
+}  # fmt: skip
+"""A result of ``hip.algorithms`` for dates *x*, and NumPy's."""
+COMBINATIONS_WITH_NAT = {
+    "reduce to NaT": lambda x: (algorithms.reduce(x, np.maximum), x.max()),
+    "reduce without NaT": lambda x: (algorithms.reduce(x, np.fmax), np.fmax.reduce(x)),
+    "scan without NaT": lambda x: (algorithms.inclusive_scan(x, np.fmin), np.fmin.accumulate(x)),
+}
+
+
 @pytest.mark.parametrize("dtype", ["M8[s]", "m8[ns]"])
+@pytest.mark.parametrize("name", [*COMBINATIONS, *COMBINATIONS_WITH_NAT])
+@pytest.mark.sample(2)
+def test_dates_are_combined(name: str, dtype: str) -> None:
+    x = DATES.astype(dtype)
+    if name in COMBINATIONS_WITH_NAT:
+        x[5] = "NaT"
+    same(*(COMBINATIONS | COMBINATIONS_WITH_NAT)[name](x))
+
+
+TIMES = np.random.default_rng(1).integers(0, 500, 3001).astype("m8[s]")
+MINUTE = np.timedelta64(1, "m")
+
+
+@pytest.mark.parametrize(
+    ("scan", "wanted"),
+    [
+        (lambda: algorithms.reduce(TIMES), TIMES.sum()),
+        (lambda: algorithms.inclusive_scan(hip.to_device(TIMES), init=MINUTE), np.cumsum(TIMES) + MINUTE),
+        (lambda: algorithms.exclusive_scan(TIMES), np.cumsum(TIMES) - TIMES),
+    ],
+    ids=["reduce", "inclusive", "exclusive"],
+)
 @pytest.mark.sample(1)
-def test_dates_are_combined(dtype: str) -> None:
-    x = np.random.default_rng(1).integers(-500, 500, 3001).astype(dtype)
-    keys, on_device = np.arange(3001) // 7, hip.to_device(x)
-    begins = np.arange(0, 3001, 7)
-    same(algorithms.reduce(on_device, max), x.max())
-    same(algorithms.reduce(on_device, np.minimum, commutative=False), x.min())
-    same(algorithms.inclusive_scan(on_device, np.maximum), np.maximum.accumulate(x))
-    same(algorithms.exclusive_scan(x, min, x[0]), np.minimum.accumulate(np.append(x[:1], x[:-1])))
-    same(algorithms.reduce_by_key(keys, x, max)[1], np.maximum.reduceat(x, begins))
-    same(algorithms.segmented_reduce(x, [*begins, 3001], max, x.min()), np.maximum.reduceat(x, begins))
-    same(algorithms.merge(np.sort(x[:2000]), np.sort(x[2000:])), np.sort(x))
-    x[5] = "NaT"
-    same(algorithms.reduce(x, np.maximum), x.max())
-    same(algorithms.reduce(x, np.fmax), np.fmax.reduce(x))
-    same(algorithms.inclusive_scan(x, np.fmin), np.fmin.accumulate(x))
+def test_times_are_summed_up(scan: Callable[[], Any], wanted: Any) -> None:
+    same(scan(), wanted)
 
 
-def test_times_are_summed_up() -> None:
-    x = np.random.default_rng(1).integers(0, 500, 3001).astype("m8[s]")
-    same(algorithms.reduce(x), x.sum())
-    minute = np.timedelta64(1, "m")
-    same(algorithms.inclusive_scan(hip.to_device(x), init=minute), np.cumsum(x) + minute)
-    same(algorithms.exclusive_scan(x), np.cumsum(x) - x)
+@pytest.mark.long
+def test_pairs_of_times_are_combined() -> None:
+    x = TIMES
     pairs = algorithms.inclusive_scan(algorithms.ZipIterator(x, x), lambda a, b: (a[0] + b[0], max(a[1], b[1])))
     same(pairs["f0"], np.cumsum(x))
     same(pairs["f1"], np.maximum.accumulate(x))

@@ -124,7 +124,7 @@ def fill_late(source: Any, target: Any, turns: int) -> None:
         target[i] = source[i] if value >= 0 else -1
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", CALLS)
 def test_a_stream_does_one_thing_after_another(name: str) -> None:
     """The elements arrive on the stream, by a kernel that takes its time, when the algorithm has been called."""

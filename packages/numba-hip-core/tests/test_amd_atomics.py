@@ -55,7 +55,7 @@ def instructions(operations, target, **options):
     return Counter(LOOP if one.startswith(LOOP) else one for one in found)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("number", range(len(TARGETS)), ids=TARGETS)
 def test_the_hardware_s_instructions(number):
     expected = Counter(endings[number] for endings in INSTRUCTIONS.values())
@@ -67,6 +67,7 @@ needs_new_llvm = pytest.mark.skipif(llvm_version_info[0] < HOST_ATOMICS_SINCE, r
 
 @needs_new_llvm
 @pytest.mark.parametrize("target", HOST_MEMORY)
+@pytest.mark.sample(1)
 def test_memory_of_the_host_takes_what_works_there(target):
     assert instructions(INSTRUCTIONS, target, host_atomics=True) == Counter(HOST_MEMORY[target])
     assert instructions([("add", "int32")], target, host_atomics=True) == instructions([("add", "int32")], target)
@@ -107,6 +108,7 @@ OPERATIONS = "add sub and_ or_ xor exch max min nanmax nanmin inc dec cas".split
 
 
 @pytest.mark.parametrize(("kind", "target"), [("int8", "gfx1030"), ("float16", "gfx90a"), ("float64", "gfx1201")])
+@pytest.mark.sample(1)
 def test_every_operation_can_be_compiled(kind, target):
     names = [name for name in OPERATIONS if not (kind.startswith("float") and name in INTEGERS_ONLY)]
     lines = ["def kernel(values, operand):", "    tile = hip.shared.array(64, values.dtype)", "    i = hip.grid(1)"]

@@ -56,7 +56,7 @@ def instructions(module):
     return [i for f in module.functions if not f.is_declaration for b in f.blocks for i in b.instructions]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_kernel_and_its_metadata(target):
     image, result = hip.compile(saxpy, SAXPY, target=target, output="object")
@@ -114,6 +114,7 @@ def test_private_arrays_lie_in_private_memory():
 
 
 @pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.sample(1)
 def test_code_that_is_not_optimised_has_no_phis(debug):
     def kernel(x, out):
         for n, value in enumerate((x[0], 2.0, 3.0)):  # by a switch, whose cases are members of a structure
@@ -217,7 +218,7 @@ def everything(x, out, pair):
         i += si
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_larger_kernel(target):
     signature = "(float64[:, :], float64[:, ::1], Tuple((int64, float32)))"
@@ -251,6 +252,7 @@ def in_registers(x, out):
         ("gfx1100", (1024, 2), 16, 16), ("gfx1100", (256,), None, None), ("gfx1100", 256, None, None),
     ],
 )  # fmt: skip
+@pytest.mark.sample(3)
 def test_blocks_of_a_compute_unit_become_waves(target, bounds, waves, fits):
     code = hip.jit(launch_bounds=bounds)(in_registers).compile("(float32[::1], float32[::1])", target=target)
     found = [line.partition('"amdgpu-waves-per-eu"="')[2].partition('"')[0] for line in code.llvm().splitlines()]
@@ -327,7 +329,7 @@ def test_features_of_a_target():
 needs_linker = pytest.mark.skipif(next(find_linkers(ROCM), None) is None, reason="needs ld.lld or ziglang")
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @needs_linker
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_linked_code_object(target):

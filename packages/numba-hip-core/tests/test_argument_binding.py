@@ -32,6 +32,7 @@ def ones(dtype=np.float64, step=1):
 
 @pytest.mark.parametrize("step", [1, 2])
 @pytest.mark.parametrize("number", [2, 2.5, True, np.float32(0.5), np.int8(-3), np.uint64(2**63), np.bool_(1), 1j])
+@pytest.mark.sample(3)
 def test_the_bytes_are_those_of_the_packers(number, step):
     out = ones(np.complex128, step)
     ready = recent(fresh(), out, number)

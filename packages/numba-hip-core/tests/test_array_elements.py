@@ -24,7 +24,7 @@ def exchange(array, i, j, k, value, found):
     found[1] = hip.atomic.add(array, (i, j, k), 1)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("view", VIEWS)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
@@ -109,6 +109,7 @@ def permute(array, axes, by_tuple, by_numbers, by_function, by_variable):
 
 
 @pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.sample(2)
 def test_axes_in_another_order(view):
     host = VIEWS[view](np.arange(24).reshape(2, 3, 4))
     found = [np.zeros(host.transpose(2, 0, 1).shape, int) for _ in range(3)]
@@ -120,6 +121,7 @@ def test_axes_in_another_order(view):
 
 
 @pytest.mark.parametrize("axes", [(0, 0, 1), (0, 1, 3), (-4, 1, 2)])
+@pytest.mark.sample(2)
 def test_axes_that_are_no_order_of_those_of_the_array(axes):
     found = [np.zeros((4, 2, 3), int) for _ in range(4)]
     with pytest.raises(ValueError, match="axes don't match array"):

@@ -38,6 +38,7 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("order", ARRAYS)
+@pytest.mark.sample(2)
 def test_kernels_know_all_of_an_array(order):
     array, out = ARRAYS[order], np.zeros(10, np.int64)
     whole = hip.to_device(np.ascontiguousarray(array) if order == "C" else array if order == "F" else array.base)

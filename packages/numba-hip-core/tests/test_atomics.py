@@ -19,6 +19,7 @@ def histogram(values, counts):
 
 
 @pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
+@pytest.mark.sample(3)
 def test_a_histogram_by_all_cores(dtype, scaled):
     values = np.random.default_rng(1).integers(0, 16, scaled(200_000)).astype(np.uint8)
     counts = np.zeros(16, dtype)
@@ -105,7 +106,7 @@ def test_extremes_at_the_sign_bit(dtype):
     assert found.tolist() == [operands.max()] * 2 + [operands.min()] * 2
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
 @pytest.mark.parametrize("name", ["max", "min", "nanmax", "nanmin"])
 def test_extremes_of_many_threads(name, dtype, scaled):
@@ -118,6 +119,7 @@ def test_extremes_of_many_threads(name, dtype, scaled):
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.sample(1)
 def test_missing_numbers(dtype):
     nan = np.nan
     for name, start, operand, wanted in (
@@ -178,6 +180,7 @@ def test_every_form_of_an_index():
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.sample(1)
 def test_complex_numbers(dtype):
     @hip.jit
     def kernel(sums, values, old):

@@ -107,7 +107,7 @@ def whole_numbers(dtype):
     return np.array([value for value in values if info.min <= value <= info.max], dtype)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", [np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
 def test_from_integers_in_every_direction(dtype):
     name = np.dtype(dtype).name
@@ -130,6 +130,7 @@ def test_from_integers_in_every_direction(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
+@pytest.mark.sample(3)
 def test_to_integers_in_every_direction(dtype):
     name, info = np.dtype(dtype).name, np.iinfo(dtype)
     nearest, to_zero, down, up = (getattr(bf16, f"bfloat16_to_{name}_{direction}") for direction in WORDS)
@@ -297,7 +298,7 @@ UNARY = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", UNARY)
 def test_functions_of_one_number(name):
     function = getattr(bf16, name)

@@ -32,7 +32,7 @@ def binary(value, dtype):
     return format(int(value) % 2**width, f"0{width}b")
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_counts_of_bits(dtype):
     values = values_of(dtype)
@@ -44,6 +44,7 @@ def test_counts_of_bits(dtype):
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.sample(5)
 def test_bits_of_the_magnitude(dtype):
     def count(value):
         return value.bit_count()

@@ -456,6 +456,7 @@ def test_mistakes_are_told(make, said):
 @pytest.mark.parametrize("makers", [block, wave])
 @pytest.mark.parametrize("name", ["sum", "scan", "radix", "merge", "pairs", "rank", "exchange", "scatter", "load",
                                   "store", "flags", "difference", "shift", "decode", "histogram"])  # fmt: skip
+@pytest.mark.sample(3)
 def test_arrays_with_too_few_items_are_errors(makers, name):
     items, one = 4, np.int32
     made = {
@@ -476,57 +477,50 @@ def test_arrays_with_too_few_items_are_errors(makers, name):
         "histogram": lambda: makers.make_histogram(one, 64, items, 8),
     }[name]()
 
-    def run(room):
-        """Launch a kernel whose threads have so many items, in the second array if there are two."""
+    @hip.jit(exceptions=True)
+    def use_one(out, room):
+        own = hip.local.array(items, np.int32)
+        for k in range(items):
+            own[k] = k
+        made(own[:room])
+        out[hip.threadIdx.x] = own[0]
 
-        @hip.jit(exceptions=True)
-        def use_one(out):
-            own = hip.local.array(room, np.int32)
-            for k in range(room):
-                own[k] = k
-            made(own)
-            out[hip.threadIdx.x] = own[0]
+    @hip.jit(exceptions=True)
+    def use_two(out, room):
+        first, second = hip.local.array(items, np.int32), hip.local.array(items, np.int32)
+        for k in range(items):
+            first[k], second[k] = k, k
+        made(first, second[:room])
+        out[hip.threadIdx.x] = second[0]
 
-        @hip.jit(exceptions=True)
-        def use_two(out):
-            first, second = hip.local.array(items, np.int32), hip.local.array(room, np.int32)
-            for k in range(items):
-                first[k] = k
-            for k in range(room):
-                second[k] = k
-            made(first, second)
-            out[hip.threadIdx.x] = second[0]
+    @hip.jit(exceptions=True)
+    def decode(out, room):
+        runs, decoded = hip.local.array(items, np.int32), hip.local.array(items, np.int32)
+        for k in range(items):
+            runs[k] = 1
+        made(runs, runs, decoded[:room])
+        out[hip.threadIdx.x] = decoded[0]
 
-        @hip.jit(exceptions=True)
-        def decode(out):
-            runs, decoded = hip.local.array(items, np.int32), hip.local.array(room, np.int32)
-            for k in range(items):
-                runs[k] = 1
-            made(runs, runs, decoded)
-            out[hip.threadIdx.x] = decoded[0]
+    @hip.jit(exceptions=True)
+    def transfer(out, room):
+        own = hip.local.array(items, np.int32)
+        for k in range(items):
+            own[k] = 7
+        made(out, own[:room])
 
-        @hip.jit(exceptions=True)
-        def transfer(out):
-            own = hip.local.array(room, np.int32)
-            for k in range(room):
-                own[k] = 7
-            made(out, own)
+    @hip.jit(exceptions=True)
+    def count(out, room):
+        own, counts = hip.local.array(items, np.int32), hip.shared.array(8, np.int32)
+        for k in range(items):
+            own[k] = k
+        counts[hip.threadIdx.x % 8] = 0
+        hip.syncthreads()
+        made(own[:room], counts)
+        out[hip.threadIdx.x] = counts[0]
 
-        @hip.jit(exceptions=True)
-        def count(out):
-            own, counts = hip.local.array(room, np.int32), hip.shared.array(8, np.int32)
-            for k in range(room):
-                own[k] = k
-            counts[hip.threadIdx.x % 8] = 0
-            hip.syncthreads()
-            made(own, counts)
-            out[hip.threadIdx.x] = counts[0]
-
-        others = {"decode": decode, "load": transfer, "store": transfer, "histogram": count}
-        for two in ("pairs", "rank", "scatter", "flags", "difference", "shift"):
-            others[two] = use_two
-        others.get(name, use_one)[1, 64](np.zeros(256, np.int32))
-
-    run(items)
+    others = {"decode": decode, "load": transfer, "store": transfer, "histogram": count}
+    others |= dict.fromkeys(("pairs", "rank", "scatter", "flags", "difference", "shift"), use_two)
+    launch = others.get(name, use_one)[1, 64]
+    launch(np.zeros(256, np.int32), items)
     with pytest.raises(IndexError, match="less than 4 elements, the number of its items"):
-        run(items - 1)
+        launch(np.zeros(256, np.int32), items - 1)

@@ -306,6 +306,7 @@ def test_within_a_process(here):
 
 
 @pytest.mark.parametrize("pair", [(1, 2), (1, 1.0), (1, True), ((1,), (2,)), (np.int8(1), np.int16(1)), ("a", "b")])
+@pytest.mark.sample(4)
 def test_captured_values_are_told_apart(here, pair):
     def make(captured):
         def kernel(out):

@@ -154,6 +154,7 @@ def define(x):
         ("n = helper()\n    return lambda x: x + n", lambda module: vars(module.other).update(DEPTH=2)),
     ],
 )
+@pytest.mark.sample(4)
 def test_what_an_overload_refers_to_is_part_of_the_key(body, change):
     class Holder:
         number = 1

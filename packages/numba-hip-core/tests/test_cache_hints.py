@@ -18,6 +18,7 @@ STORES = ["stcg", "stcs", "stwb", "stwt"]
 
 @pytest.mark.parametrize("dtype", [np.uint64, np.float16])
 @pytest.mark.parametrize(("load", "store"), [(LOADS[n], STORES[n % 4]) for n in range(5)])
+@pytest.mark.sample(7)
 def test_hints_change_nothing(load: str, store: str, dtype: Any) -> None:
     read, write = getattr(hip, load), getattr(hip, store)
 
@@ -69,7 +70,7 @@ def test_what_is_read_once_leaves_the_caches_of_amd_gpus_to_others(target: str, 
 
 @pytest.mark.parametrize("modifier", ["stream", "global", "volatile"])
 @pytest.mark.parametrize("dtype", ["i4", "f2", "?", "M8[s]"])
-@pytest.mark.sample(4)
+@pytest.mark.sample(1)
 def test_arrays_are_read_past_the_caches(modifier: str, dtype: str) -> None:
     x = (np.arange(3001) % 2).astype(dtype)
     source = algorithms.CacheModifiedInputIterator(hip.to_device(x)[::-1], modifier)

@@ -82,6 +82,7 @@ def window(a: np.ndarray[Any, Any], dy: int, dx: int) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.sample(1)
 def test_boxes(dtype: Any, order: Any) -> None:
     for shape in SHAPES:
         a = np.asarray(integers(shape, dtype), order=order)
@@ -101,6 +102,7 @@ def test_boxes(dtype: Any, order: Any) -> None:
 
 
 @pytest.mark.parametrize("length", [1, 2, 5, 64, 100, 1000])
+@pytest.mark.sample(4)
 def test_rows_from_the_end_and_limits_in_memory(length: int) -> None:
     a, index = integers(length, np.int64), np.arange(length)
     out = np.zeros_like(a)
@@ -128,6 +130,7 @@ def blurred(image, out):
 
 
 @pytest.mark.parametrize("colours", [1, 3, 4])
+@pytest.mark.sample(1)
 def test_pixels_with_the_first_axis_along_x(colours: int) -> None:
     image = integers((37, 75, colours), np.uint8)
     out = np.zeros_like(image)
@@ -150,6 +153,7 @@ def test_lanes_are_along_the_clamped_neighbours_in_memory() -> None:
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int64])
 @pytest.mark.parametrize("length", [2, 63, 64, 65, 1000])
+@pytest.mark.sample(5)
 def test_indices_that_are_negative_in_few_threads(dtype: Any, length: int) -> None:
     """They count from the end: LLVM asks whether the index is 0, where it cannot be less."""
     a = integers(length, dtype)
@@ -200,6 +204,7 @@ def until_found(a, out, reach):
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.float64])
+@pytest.mark.sample(1)
 def test_boxes_that_end_at_the_edges(dtype: Any) -> None:
     for shape in SHAPES:
         a = integers(shape, dtype)
@@ -226,6 +231,7 @@ def test_boxes_that_end_at_the_edges(dtype: Any) -> None:
 
 @pytest.mark.parametrize("length", [1, 5, 64, 130, 1000])
 @pytest.mark.parametrize(("before", "behind", "step"), [(2, 3, 1), (0, 0, 1), (7, 100, 3), (-4, 9, 1), (90, -80, 2)])
+@pytest.mark.sample(10)
 def test_rows_that_end_at_the_edges(length: int, before: int, behind: int, step: int) -> None:
     a = integers(length, np.int64)
     out = np.zeros_like(a)

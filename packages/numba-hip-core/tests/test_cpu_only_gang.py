@@ -160,6 +160,7 @@ def check(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.sample(1)
 def test_random_steps(seed: int) -> None:
     check(seed)
 
@@ -214,6 +215,7 @@ def check_tree(kind: Any, places: int, first: int = 0, rows: int = 1) -> None:
 
 @pytest.mark.parametrize("kind", [uint8, int16, int32, int64, float32, float64])
 @pytest.mark.parametrize("places", [64, 256])
+@pytest.mark.sample(3)
 def test_steps_of_a_tree(accessed: list[bool], kind: Any, places: int) -> None:
     check_tree(kind, places)
     assert accessed
@@ -221,6 +223,7 @@ def test_steps_of_a_tree(accessed: list[bool], kind: Any, places: int) -> None:
 
 
 @pytest.mark.parametrize("places", [33, 48, 96, 100, 127, 192])
+@pytest.mark.sample(2)
 def test_steps_of_any_number_of_threads(accessed: list[bool], places: int) -> None:
     """Where registers would reach beyond the array, elements are accessed as any."""
     check_tree(float32, places)
@@ -229,6 +232,7 @@ def test_steps_of_any_number_of_threads(accessed: list[bool], places: int) -> No
 
 
 @pytest.mark.parametrize("first", [1, 4, 7, 16, 30])
+@pytest.mark.sample(3)
 def test_steps_from_any_place_on(first: int) -> None:
     check_tree(int32, 64, first)
 

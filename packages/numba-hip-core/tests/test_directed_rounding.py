@@ -90,7 +90,7 @@ def run(stem, columns, dtype):
     return out
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("operation", EXACT)
 @pytest.mark.parametrize("letter", TYPES)
 def test_against_fractions(letter, operation):

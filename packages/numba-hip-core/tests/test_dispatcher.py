@@ -38,7 +38,7 @@ def free_memory():
     return hip.get_current_device().memory_info()[0]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("tasks", [1, 255, 256, 257, 10_000])
 @pytest.mark.parametrize("block", [0, 1, 100])
 def test_forall(tasks, block):

@@ -46,7 +46,7 @@ def operands(dtype):
     return np.array([7, 7 if dtype.kind == "u" else -7, 6, 0]).astype(dtype), np.array([2, 2, 0, 0]).astype(dtype)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @on_the_cpu
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_integers_give_zero(dtype):
@@ -60,7 +60,7 @@ def test_integers_give_zero(dtype):
     assert not rests[2:].any()
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_integers_raise_in_pythons_model(dtype):
     a, b = operands(dtype)
@@ -73,7 +73,7 @@ def test_integers_raise_in_pythons_model(dtype):
     np.testing.assert_array_equal(out[:2], a[:2] // b[:2])
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("function", [floor, remainder, both, true_division])
 @pytest.mark.parametrize("dtype", [np.dtype(np.int64), np.dtype(np.float32)], ids=str)
 def test_the_place_is_told(function, dtype):
@@ -135,7 +135,7 @@ def divided_by_numpy(a, b):
         return a // b, a % b
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("dtype", "form"), [*((dtype, "auto") for dtype in INTEGERS), *((np.dtype("i8"), form) for form in FORMS[1:])]
 )
@@ -153,6 +153,7 @@ def test_integers_give_what_numpy_gives(dtype, form):
 
 @pytest.mark.parametrize("form", FORMS)
 @on_the_cpu
+@pytest.mark.sample(2)
 def test_lanes_that_do_not_divide_do_not_trap(form):
     def divide_some(a, b, out):
         i = hip.grid(1)
@@ -209,7 +210,7 @@ def test_the_simulator_gives_what_numpy_gives():
         np.testing.assert_array_equal(results, np.stack([expected] * 4, axis=1))
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
 @pytest.mark.parametrize("function", [floor, remainder, both])
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])

@@ -85,6 +85,7 @@ def test_numba_that_cannot_be_imported_is_no_traceback(broken):
     ],
     ids=["old layer", "crash", "exit", "library"],
 )
+@pytest.mark.sample(2)
 def test_what_cannot_be_imported(broken, module, text, name, detail):
     broken(module, text)
     found = problems(doctor.examine())

@@ -24,6 +24,7 @@ SIGNATURE = "(float32[:, ::1], float32[::1])"
 
 
 @pytest.mark.parametrize("target", ["cpu", "gfx942", "gfx1100"])
+@pytest.mark.sample(2)
 def test_flags_of_operations(target):
     plain = hip.compile(total, SIGNATURE, target=target, output="llvm")[0]
     fast = hip.compile(total, SIGNATURE, target=target, output="llvm", fastmath=True)[0]
@@ -43,6 +44,7 @@ def test_results_stay_close():
 @pytest.mark.parametrize(
     ("fastmath", "raises"), [(False, True), ({"contract"}, True), ({"ninf"}, False), (True, False)]
 )
+@pytest.mark.sample(2)
 def test_divisions_that_raise_nothing(fastmath, raises):
     @hip.jit(fastmath=fastmath, debug=True, opt=False)
     def divide(out, by):
@@ -103,6 +105,7 @@ CPU = pytest.mark.cpu_device("device libraries of AMD GPUs have one function eac
 @CPU
 @pytest.mark.parametrize("words", ["ulp4", {"ulp4"}], ids=["all flags", "no flags"])
 @pytest.mark.parametrize("ulp4_first", [False, True])
+@pytest.mark.sample(2)
 def test_functions_within_4_units_are_for_those_who_ask(linked, words, ulp4_first):
     """Both in one process, whichever is compiled first, and again afterwards."""
     function = calling(math.sin, 3)
@@ -179,6 +182,7 @@ def test_what_is_called_often_is_called_there_too():
 
 
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+@pytest.mark.sample(1)
 def test_on_amd_gpus_it_means_the_flags(target):
     def made(fastmath):
         return hip.compile(total, SIGNATURE, target=target, output="llvm", fastmath=fastmath)[0]

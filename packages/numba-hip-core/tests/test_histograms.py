@@ -78,7 +78,7 @@ def values_of(kind: str, size: int, edges: Host) -> Host:
 
 
 @pytest.mark.parametrize("kind", ["f4", "f8", "i4", "u1"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_values_are_counted_between_their_edges(kind: str) -> None:
     for edges in edges_of(kind).values():
         for size in SIZES:
@@ -121,7 +121,7 @@ def test_few_and_many_bins(bins: int) -> None:
 
 
 @pytest.mark.parametrize("bins", [BINS, 300, histograms.MOST_BINS_IN_LDS + 1])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_what_gpus_do(bins: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks count in shared memory, if that has room, on the CPU device as well as there."""
     monkeypatch.setattr(histograms, "counts_by_thread", lambda operands, bins: False)
@@ -170,7 +170,7 @@ def test_counts_are_of_this_call_alone() -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("bins", [1, 7, 256])
-@pytest.mark.sample(6)
+@pytest.mark.sample(2)
 def test_equal_parts(bins: int, size: int) -> None:
     generator = np.random.default_rng(size)
     x = generator.integers(-40, 300, size).astype(np.float64) / 4

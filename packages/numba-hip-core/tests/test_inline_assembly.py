@@ -57,7 +57,7 @@ def test_values():
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_amd_gpus_run_the_text(target):
     text, _ = hip.compile(compute, SIGNATURE, target=target, output="asm")
     for instruction in ("v_bfi_b32 v", "v_mul_hi_u32 v", "v_max_f64 v"):

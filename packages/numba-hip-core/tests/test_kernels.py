@@ -25,7 +25,7 @@ def saxpy(a, x, y, out):
         out[i] = a * x[i] + y[i]
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.int32, np.uint16, np.int64, np.complex64])
 @pytest.mark.parametrize("count", [1, 63, 64, 1000])
 def test_saxpy_of_host_arrays(dtype, count):
@@ -161,6 +161,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("source_layout", LAYOUTS)
 @pytest.mark.parametrize("target_layout", LAYOUTS)
+@pytest.mark.sample(22)
 def test_arrays_of_any_layout(source_layout, target_layout):
     values = np.arange(30.0).reshape(5, 6)
     source = LAYOUTS[source_layout](values)

@@ -57,7 +57,7 @@ def has_linker():
     return next(find_linkers(rocm), None) is not None
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.skipif(not has_linker(), reason="needs ld.lld or ziglang")
 @pytest.mark.parametrize("option", ["lineinfo", "debug"])
 @pytest.mark.parametrize("target", TARGETS)
@@ -83,7 +83,7 @@ def loop(x, out):
             out[i] += x[-i] / x[i]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("function", [kernel, loop])
 def test_the_instructions_are_the_same(target, function):

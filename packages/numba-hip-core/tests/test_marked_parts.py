@@ -27,6 +27,10 @@ SIZES = [
 ]
 MAP = np.dtype([("slope", "u4"), ("shift", "u4")])
 
+LIMITS = (0, 1, 20, 500, 900, 1000)
+BELOW = {limit: lambda value, limit=limit: value < limit for limit in LIMITS}
+"""Compiled once each, for all sizes."""
+
 pytestmark = pytest.mark.usefixtures("way")
 
 
@@ -56,25 +60,32 @@ def follow(first: Any, second: Any) -> Any:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_runs_where_parts_meet(size: int) -> None:
+@pytest.mark.parametrize("algorithm", ["reduce_by_key", "unique_by_key", "unique", "scan_by_key"])
+@pytest.mark.sample(3)
+def test_runs_where_parts_meet(algorithm: str, size: int) -> None:
     x = np.random.default_rng(1).integers(-99, 99, size)
     on_device = hip.to_device(x)
     for keys in keys_of(size):
         begins = np.flatnonzero(np.diff(keys, prepend=-1))
-        names, sums = algorithms.reduce_by_key(hip.to_device(keys), on_device)
-        same(names, keys[begins])
-        same(sums, np.add.reduceat(x, begins))
-        names, firsts = algorithms.unique_by_key(keys, x)
-        same(names, keys[begins])
-        same(firsts, x[begins])
-        same(algorithms.unique(keys), keys[begins])
-        through = np.cumsum(x)
-        before = np.repeat((through - x)[begins], np.diff(begins, append=size))
-        same(algorithms.scan_by_key(keys, on_device), through - before)
-        same(algorithms.scan_by_key(keys, on_device, init=3, inclusive=False), through - before - x + 3)
+        if algorithm == "reduce_by_key":
+            names, sums = algorithms.reduce_by_key(hip.to_device(keys), on_device)
+            same(names, keys[begins])
+            same(sums, np.add.reduceat(x, begins))
+        elif algorithm == "unique_by_key":
+            names, firsts = algorithms.unique_by_key(keys, x)
+            same(names, keys[begins])
+            same(firsts, x[begins])
+        elif algorithm == "unique":
+            same(algorithms.unique(keys), keys[begins])
+        else:
+            through = np.cumsum(x)
+            before = np.repeat((through - x)[begins], np.diff(begins, append=size))
+            same(algorithms.scan_by_key(keys, on_device), through - before)
+            same(algorithms.scan_by_key(keys, on_device, init=3, inclusive=False), through - before - x + 3)
 
 
 @pytest.mark.parametrize("size", [PART + 1, 2 * PART + 77])
+@pytest.mark.sample(1)
 def test_order_within_runs_is_kept(size: int) -> None:
     """Functions that follow one another are combined in their order, also those of runs that go through parts."""
     generator = np.random.default_rng(2)
@@ -88,25 +99,28 @@ def test_order_within_runs_is_kept(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.sample(2)
 def test_selections_where_parts_meet(size: int) -> None:
     x = np.random.default_rng(3).integers(0, 1000, size).astype(np.uint16)
     on_device, found = hip.to_device(x), hip.to_device(np.full(2, -1))
-    for limit in (0, 1, 20, 500, 900, 1000):
+    for limit in LIMITS:
         room = hip.to_device(np.full(size + 1, 7, np.int64))
         wanted = x[x < limit]
-        algorithms.select(on_device, lambda value, limit=limit: value < limit, out=room, found=found)
+        algorithms.select(on_device, BELOW[limit], out=room, found=found)
         assert found.copy_to_host().tolist() == [wanted.size, -1]
         same(room[: wanted.size], wanted)
         same(room[wanted.size :], np.full(size + 1 - wanted.size, 7))
         same(algorithms.select(on_device, flags=x < limit), wanted)
 
 
+@pytest.mark.sample(1)
 def test_only_what_is_chosen_of_an_iterator_is_read() -> None:
     x = np.arange(PART + 9) % 3
     inverse = algorithms.TransformIterator(x, lambda value: 6 // value)
     same(algorithms.select(inverse, flags=x > 0), 6 // x[x > 0])
 
 
+@pytest.mark.sample(1)
 def test_sums_of_runs_repeat_to_the_last_bit() -> None:
     keys = np.cumsum(np.random.default_rng(4).random(7 * PART) < 0.003)
     x = hip.to_device(np.random.default_rng(5).normal(size=keys.size).astype(np.float32))

@@ -53,6 +53,7 @@ def kernel_of(function, arguments):
 @pytest.mark.parametrize(
     ("more", "waits", "lockstep"), [(0, False, False), (1, False, False), (1, True, False), (1, True, True)]
 )
+@pytest.mark.sample(2)
 def test_what_is_called_often_stays_a_function(more, waits, lockstep):
     count = MOST_INLINED + more
     lines = "".join(f"        a = math.sin(a + {number})\n" for number in range(count))
@@ -90,7 +91,7 @@ def test_what_hips_functions_call_often_stays_a_function():
     assert "@__hip_cpu_cos_f64(" not in code.llvm()
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("function", UNARY, ids=lambda f: f.__name__)
 def test_functions_of_one_float(function, dtype):
@@ -108,7 +109,7 @@ def test_functions_of_one_float(function, dtype):
     assert not np.isfinite(out[~known]).any(), "where Python raises there is no finite result"
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("function", [*BINARY, math.pow, math.fmod], ids=lambda f: f.__name__)
 def test_functions_of_two_floats(function, dtype):
@@ -127,6 +128,7 @@ def test_functions_of_two_floats(function, dtype):
 @pytest.mark.parametrize(
     "function", [math.sqrt, math.exp, math.radians, math.degrees, math.sin], ids=lambda f: f.__name__
 )
+@pytest.mark.sample(3)
 def test_functions_of_integers_are_computed_in_double(function):
     x = np.arange(10)
     out = np.zeros(10)
@@ -144,6 +146,7 @@ def test_remainder_of_integers(dtype):
 
 @pytest.mark.parametrize("function", [math.isnan, math.isinf, math.isfinite], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+@pytest.mark.sample(4)
 def test_predicates(function, dtype):
     values = np.array([0, 1, -5, 7], dtype) if dtype is np.int64 else cast(SPECIAL, dtype)
     out = np.zeros(values.size, np.bool_)
@@ -153,6 +156,7 @@ def test_predicates(function, dtype):
 
 @pytest.mark.parametrize("function", [math.floor, math.ceil, math.trunc], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32])
+@pytest.mark.sample(4)
 def test_rounding_gives_integers(function, dtype):
     values = np.array([0.0, -0.5, 0.5, 2.999, -2.999, 1e6, -7]).astype(dtype)
     out = np.zeros(values.size, np.int64)
@@ -233,6 +237,7 @@ def test_modf(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.int32])
+@pytest.mark.sample(2)
 def test_greatest_common_divisor(dtype):
     a, b = np.array([12, 0, 7, 100, 9], dtype), np.array([18, 5, 0, 75, 28], dtype)
     out = np.zeros_like(a)

@@ -81,13 +81,13 @@ def check_product(
     np.testing.assert_array_equal(out, x.astype(np.float64) @ y.astype(np.float64))
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("one", products(), ids=called)
 def test_products_of_all_types_and_shapes(one: MatrixInstruction) -> None:
     check_product(make_product(one.shape, one.a, one.b, one.accumulator), one, one.shape, (2, 3, 2))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("one", products(), ids=called)
 def test_several_instructions_in_a_row(one: MatrixInstruction) -> None:
     m, n, k = one.shape
@@ -131,6 +131,7 @@ ORDERS = {  # views of device arrays: those of the host are copied into contiguo
 
 
 @pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.sample(2)
 def test_arrays_in_any_order(order: str) -> None:
     rng = np.random.default_rng(2)
     x, y = whole(rng, (32, 48), "float16"), whole(rng, (48, 32), "float16")
@@ -140,7 +141,7 @@ def test_arrays_in_any_order(order: str) -> None:
     np.testing.assert_array_equal(ordered[2].copy_to_host(), x.astype(np.float32) @ y.astype(np.float32))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("order", ["C", "F", "A"])
 @pytest.mark.parametrize(("a", "b", "sums"), sorted({(one.a, one.b, one.accumulator) for one in HAVING}))
 def test_tiles_over_the_ends_of_arrays(a: str, b: str, sums: str, order: str) -> None:
@@ -270,6 +271,7 @@ def test_elements_and_their_positions() -> None:
 
 @pytest.mark.cpu_device("all elements are the first lane's there")
 @pytest.mark.parametrize("form", ["loop", "vectors", "regions"])
+@pytest.mark.sample(2)
 def test_an_element_that_a_lane_has_not(form: str) -> None:
     """It is nothing that another lane has."""
 
@@ -299,7 +301,7 @@ def test_an_element_that_a_lane_has_not(form: str) -> None:
         checked[1, WAVE](out)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("order", "CF")
 @pytest.mark.parametrize(("role", "kind"), [("a", "bfloat16"), ("b", "bfloat16"), ("b", "int8"), ("b", "float16"),
                                             ("a", "float32"), ("accumulator", "float32")])  # fmt: skip
@@ -373,7 +375,7 @@ def test_several_waves_of_a_block_in_two_dimensions() -> None:
 
 
 @pytest.mark.cpu_device("the forms are the CPU device's")
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("wave_size", [32, 64])
 @pytest.mark.parametrize("form", ["loop", "vectors", "regions"])
 def test_forms_of_the_cpu_device(form: str, wave_size: int) -> None:

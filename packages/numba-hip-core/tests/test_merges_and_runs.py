@@ -26,6 +26,7 @@ def same(found: Any, wanted: Host) -> None:
 
 
 @pytest.mark.parametrize("is_of_gpus", [False, True])
+@pytest.mark.sample(1)
 def test_merges_keep_the_order_of_equal_elements(is_of_gpus: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if is_of_gpus:
         monkeypatch.setattr(merging, "merges_by_thread", lambda operands: False)
@@ -51,6 +52,7 @@ def test_merges_of_other_numbers_and_views() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 1023, 1025, 70_001, 300_000])
+@pytest.mark.sample(2)
 def test_lengths_of_runs(size: int) -> None:
     generator = np.random.default_rng(size)
     few, many = np.repeat(generator.integers(0, 3, size // 50 + 1), 50)[:size], generator.integers(0, 2, size)
@@ -94,7 +96,9 @@ def follow(first: Any, second: Any) -> Any:
     return first[0] * second[0], first[1] * second[0] + second[1]
 
 
-def test_runs_of_records() -> None:
+@pytest.mark.parametrize("algorithm", ["reduce_by_key", "scan_by_key", "segmented_scan"])
+@pytest.mark.sample(1)
+def test_runs_of_records(algorithm: str) -> None:
     """What is combined within runs and segments are records, over several tiles."""
     generator = np.random.default_rng(4)
     maps, keys = np.zeros(3001, MAP), np.sort(generator.integers(0, 9, 3001))
@@ -105,8 +109,11 @@ def test_runs_of_records() -> None:
         state = (slope, shift) if is_first else (state[0] * slope % 2**32, (state[1] * slope + shift) % 2**32)
         through[place] = state
     ends = np.append(np.flatnonzero(np.diff(keys)), keys.size - 1)
-    found, totals = algorithms.reduce_by_key(keys, maps, follow)
-    same(found, keys[ends])
-    same(totals, through[ends])
-    same(algorithms.scan_by_key(keys, hip.to_device(maps), follow), through)
-    same(algorithms.segmented_scan(maps, ends[:-1] + 1, follow), through)
+    if algorithm == "reduce_by_key":
+        found, totals = algorithms.reduce_by_key(keys, maps, follow)
+        same(found, keys[ends])
+        same(totals, through[ends])
+    elif algorithm == "scan_by_key":
+        same(algorithms.scan_by_key(keys, hip.to_device(maps), follow), through)
+    else:
+        same(algorithms.segmented_scan(maps, ends[:-1] + 1, follow), through)

@@ -44,7 +44,7 @@ def store_pairs(one, other):
     return kernel
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("other", KINDS[:4], ids=str)
 @pytest.mark.parametrize("one", [int8, int16, int32], ids=str)
 def test_neighbours_are_cast_each_to_its_own_type(one, other):
@@ -109,7 +109,7 @@ def store_one_more(inp, own, outi, n):
     outi[gid, 0] = int64(v0) + int64(local[gid % 8])
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("width", "block"), [(1, 3), (2, 31), (4, 29), (8, 25), (16, 33), (32, 33), (64, 65)])
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32])
 def test_no_thread_stores_past_the_end_of_its_block(kind, width, block):

@@ -87,12 +87,7 @@ def test_steps_are_combined_in_their_order(size: int) -> None:
     given = steps(size)
     through, stream = followed(given), hip.stream()
     on_device = hip.to_device(given)
-    same(np.array([algorithms.reduce(given, follow, commutative=False)], STEP), through[-1:])
     same(algorithms.inclusive_scan(on_device, follow, stream=stream), through)
-    first = steps(1, seed=9)
-    behind = followed(np.concatenate([first, given]))
-    for init in (first[0], ((*first[0]["line"],), tuple(first[0]["ends"]), float(first[0]["weight"]))):
-        same(algorithms.exclusive_scan(given, follow, init), behind[:-1])
     room = hip.to_device(np.zeros(2 * size, STEP))
     algorithms.inclusive_scan(on_device[::-1], follow, out=room[::2])
     same(room[::2], followed(given[::-1]))
@@ -101,23 +96,38 @@ def test_steps_are_combined_in_their_order(size: int) -> None:
     same(on_device, through)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.long
+@pytest.mark.parametrize("size", [1, 65, 5001])
+def test_steps_are_combined_with_a_first_one_and_to_one(size: int) -> None:
+    given, first = steps(size), steps(1, seed=9)
+    same(np.array([algorithms.reduce(given, follow, commutative=False)], STEP), followed(given)[-1:])
+    behind = followed(np.concatenate([first, given]))
+    for init in (first[0], ((*first[0]["line"],), tuple(first[0]["ends"]), float(first[0]["weight"]))):
+        same(algorithms.exclusive_scan(given, follow, init), behind[:-1])
+
+
 @pytest.mark.parametrize("by_parts", [True, False])
-def test_steps_are_combined_in_segments_and_by_keys(by_parts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("algorithm", ["reduce_by_key", "scan_by_key", "segmented_scan", "segmented_reduce"])
+@pytest.mark.sample(1)
+def test_steps_are_combined_in_segments_and_by_keys(
+    algorithm: str, by_parts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not by_parts:
         monkeypatch.setattr(runs, "goes_by_parts", lambda operands: False)
     given, keys = steps(3000), np.sort(np.random.default_rng(4).integers(0, 40, 3000))
     bounds = [0, *(np.flatnonzero(np.diff(keys)) + 1), 3000]
     parts = [followed(given[a:b]) for a, b in itertools.pairwise(bounds)]
-    found, totals = algorithms.reduce_by_key(keys, given, follow)
-    np.testing.assert_array_equal(found, np.unique(keys))
-    same(totals, np.concatenate([part[-1:] for part in parts]))
-    same(algorithms.scan_by_key(keys, given, follow), np.concatenate(parts))
-    same(algorithms.segmented_scan(hip.to_device(given), bounds[1:-1], follow), np.concatenate(parts))
-    same(
-        algorithms.segmented_reduce(given, bounds, follow, init=((1, 0), (99, -99), 0.0)),
-        np.concatenate([part[-1:] for part in parts]),
-    )
+    whole, ends = np.concatenate(parts), np.concatenate([part[-1:] for part in parts])
+    if algorithm == "reduce_by_key":
+        found, totals = algorithms.reduce_by_key(keys, given, follow)
+        np.testing.assert_array_equal(found, np.unique(keys))
+        same(totals, ends)
+    elif algorithm == "scan_by_key":
+        same(algorithms.scan_by_key(keys, given, follow), whole)
+    elif algorithm == "segmented_scan":
+        same(algorithms.segmented_scan(hip.to_device(given), bounds[1:-1], follow), whole)
+    else:
+        same(algorithms.segmented_reduce(given, bounds, follow, init=((1, 0), (99, -99), 0.0)), ends)
 
 
 @pytest.mark.sample(1)
@@ -145,6 +155,7 @@ def test_elements_move_with_all_of_their_parts(dtype: Any) -> None:
     same(algorithms.unique_by_key(np.arange(50).repeat(30), repeated)[1], given[:50])
 
 
+@pytest.mark.long
 def test_elements_are_compared_by_their_parts() -> None:
     given = steps(2000)
     slopes = given["line"]["slope"]

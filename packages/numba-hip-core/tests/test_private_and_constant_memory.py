@@ -32,6 +32,7 @@ def test_sorting_in_private_memory():
 
 
 @pytest.mark.parametrize("dtype", ["int16", np.int16, int16, np.dtype(np.int16)], ids=str)
+@pytest.mark.sample(2)
 def test_shapes_and_types_of_private_arrays(dtype):
     @hip.jit
     def kernel(out):

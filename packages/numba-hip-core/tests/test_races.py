@@ -172,6 +172,7 @@ def test_histogram():
 
 
 @pytest.mark.parametrize("missing", ["behind the loads", "behind the sums", "nothing"])
+@pytest.mark.sample(2)
 def test_product_of_matrices_in_tiles(missing):
     before, after = missing != "behind the loads", missing != "behind the sums"
 

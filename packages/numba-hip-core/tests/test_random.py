@@ -49,6 +49,7 @@ def draw(states, out):
 
 
 @pytest.mark.parametrize(("seed", "start"), [(0, 0), (1, 0), (2**64 - 1, 2)])
+@pytest.mark.sample(1)
 def test_the_sequence_of_every_thread(seed, start):
     states = random.create_xoroshiro128p_states(5, seed, start)
     assert hip.is_device_array(states)

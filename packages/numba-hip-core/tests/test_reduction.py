@@ -22,6 +22,7 @@ largest = hip.Reduce(lambda a, b: a if a > b else b)
 
 @pytest.mark.parametrize("count", [1, 2, 3, 31, 255, 256, 257, 1000, 2048, 2049, 2081, 65536, 131072, 600_001])
 @pytest.mark.parametrize("place", [np.asarray, hip.to_device])
+@pytest.mark.sample(5)
 def test_sums_of_every_length(count, place, scaled):
     count = scaled(count)
     a = np.random.default_rng(count).integers(-1000, 1000, count)
@@ -30,7 +31,7 @@ def test_sums_of_every_length(count, place, scaled):
     assert largest(place(a), init=-5000) == a.max()
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.float32, np.float64, np.complex128])
 def test_types(dtype):
     a = np.random.default_rng(1).integers(0, 3, 80).astype(dtype)

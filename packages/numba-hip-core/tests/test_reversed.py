@@ -91,6 +91,7 @@ def numbers(shape: Any, dtype: str) -> np.ndarray:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kernel", [load_reversed, load_by_negative_index, store_reversed, swap])
+@pytest.mark.sample(12)
 def test_arrays_from_the_end(kernel: Any, dtype: str, size: int, threads: int) -> None:
     x = numbers(size, dtype)
     y = np.zeros_like(x)
@@ -109,6 +110,7 @@ def test_views_from_the_end(view: slice) -> None:
 @pytest.mark.parametrize("block", [(16, 16), (32, 8), (64, 1), (8, 32)])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize(("kernel", "expected"), [(mirror, np.s_[:, ::-1]), (turn, np.s_[::-1, ::-1])])
+@pytest.mark.sample(4)
 def test_mirrored_images(kernel: Any, expected: Any, order: str, block: tuple[int, int]) -> None:
     image = np.asarray(numbers((77, 131), "u1"), order=order)
     result = np.zeros_like(image)

@@ -57,7 +57,7 @@ def convert(x, a, b, c, d, e, f, g, h):
         e[i], f[i], g[i], h[i] = uint8(v), uint16(v), uint32(v), uint64(v)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("function", [store, convert])
 @pytest.mark.parametrize(
     ("source", "form"), [*((source, "auto") for source in SOURCES), *((np.float32, form) for form in FORMS[1:])]

@@ -42,7 +42,7 @@ def same(found: Any, wanted: Host) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f4", "u1", "i8", "f2", "i2", "u4", "f8", "b1", "M8[s]"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_segments_of_all_lengths(dtype: str) -> None:
     offsets = np.cumsum([5, *LENGTHS])
     x = values_of(dtype, int(offsets[-1]) + 30)

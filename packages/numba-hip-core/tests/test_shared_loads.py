@@ -62,7 +62,7 @@ def matrix(dtype: Any, shape: tuple[int, int] = (20, 64)) -> Any:
     return np.random.default_rng(3).integers(1, 90, shape).astype(dtype)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("pitch", [COLUMNS, PITCH, COLUMNS + 1])
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.float16, np.float64, np.complex128, np.uint16])
 def test_parts_of_all_types_within_and_over_the_ends(dtype: Any, pitch: int) -> None:
@@ -70,6 +70,7 @@ def test_parts_of_all_types_within_and_over_the_ends(dtype: Any, pitch: int) -> 
 
 
 @pytest.mark.parametrize("block", [1, WAVE - 1, 2 * WAVE + 3, (WAVE // 4, 6), (8, 3, 5)])
+@pytest.mark.sample(2)
 def test_blocks_of_any_shape(block: Any) -> None:
     check(FLOATS, matrix(np.float32), COLUMNS, block)
 
@@ -86,7 +87,7 @@ ORDERS = {  # views of device arrays: those of the host are copied into contiguo
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("order", ORDERS)
 def test_arrays_in_any_order(order: str, dtype: Any) -> None:
@@ -240,6 +241,7 @@ MATRICES = {name: (kind[:, ::1], kind[:, ::1], types.int64, types.int64)
 
 @pytest.mark.parametrize("dtype", MATRICES)
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"])
+@pytest.mark.sample(3)
 def test_gpus_that_can_load_into_shared_memory_without_registers(target: str, dtype: str) -> None:
     text = hip.compile(make_kernel(dtype, PITCH).py_func, MATRICES[dtype], target=target)[0]
     direct = set(re.findall(r"\t(global_load_lds_\w+) |\t(global_load_dword) [^\n]* lds\n", text))
@@ -251,6 +253,7 @@ def test_gpus_that_can_load_into_shared_memory_without_registers(target: str, dt
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx950"])
+@pytest.mark.sample(2)
 def test_a_barrier_waits_for_the_loads(target: str) -> None:
     @hip.jit
     def kernel(x, out):

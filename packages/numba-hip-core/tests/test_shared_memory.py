@@ -80,6 +80,7 @@ def tree_sum(values, sums):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 64, 256])
+@pytest.mark.sample(2)
 def test_reduction_in_a_loop_of_barriers(threads):
     values = np.random.default_rng(9).random(10_000)
     blocks = -(-values.size // threads)
@@ -184,7 +185,7 @@ def test_values_of_threads_live_across_barriers():
     np.testing.assert_allclose(out, first.T[::-1] + values * (y % 4 + 1), rtol=1e-15)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("block", [64, (8, 8), (4, 4, 4), 1, 33, 1024])
 def test_votes_of_a_block(block):
     @hip.jit

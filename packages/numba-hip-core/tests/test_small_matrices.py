@@ -80,6 +80,7 @@ def private_arrays(kernel: Any, *arguments: Any) -> str:
     (1, float32, "f4", True), (3, float32, "f4", True), (4, float32, "f4", True), (4, float64, "f8", True),
     (5, float32, "f4", True), (8, float32, "f4", False), (8, float64, "f8", False), (13, float32, "f4", False),
 ])  # fmt: skip
+@pytest.mark.sample(1)
 def test_factors(order: int, kind: Any, dtype: str, in_registers: bool) -> None:
     matrices, kernel = definite(order, dtype), make_cholesky(order, kind)
     factors = np.full_like(matrices, np.nan)
@@ -93,6 +94,7 @@ def test_factors(order: int, kind: Any, dtype: str, in_registers: bool) -> None:
     (1, float64, "f8"), (2, float32, "f4"), (3, float64, "f8"), (4, float32, "f4"), (4, float64, "f8"),
     (6, float64, "f8"), (11, float64, "f8"),
 ])  # fmt: skip
+@pytest.mark.sample(4)
 def test_solutions(order: int, kind: Any, dtype: str) -> None:
     matrices = definite(order, dtype)
     wanted = np.random.default_rng(7).random((COUNT, order)).astype(dtype)

@@ -112,6 +112,7 @@ def around(a: Array) -> Array:
 @pytest.mark.parametrize(
     "kernel", [by_remainders, by_python_remainders, by_conditions, by_corrections, in_steps, in_rows, in_place]
 )
+@pytest.mark.sample(30)
 def test_neighbours_on_a_torus(kernel: Any, block: tuple[int, int], dtype: type, form: str) -> None:
     random = np.random.default_rng(3)
     with config.cpu_form.scope(form):

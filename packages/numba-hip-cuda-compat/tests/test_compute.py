@@ -26,6 +26,7 @@ def compute(cuda: ModuleType) -> ModuleType:
 
 
 @pytest.mark.parametrize("init", [0, 7])
+@pytest.mark.sample(1)
 def test_reduction_in_both_forms(cuda: ModuleType, compute: ModuleType, init: int) -> None:
     source, out = cuda.to_device(INTEGERS), cuda.device_array(1, np.int32)
     given = {"d_in": source, "d_out": out, "op": compute.OpKind.PLUS, "h_init": np.array([init], np.int32)}
@@ -110,14 +111,21 @@ def test_records_in_records(cuda: ModuleType, compute: ModuleType) -> None:
     assert found.center.as_tuple() == tuple(rightmost)
     assert found.of.color.light == host["of"]["color"]["light"].sum()
     assert found.sizes.tolist() == [host["sizes"][:, 0].min(), host["sizes"][:, 1].max()]
+
+
+@pytest.mark.long
+def test_records_in_records_are_sorted(cuda: ModuleType, compute: ModuleType) -> None:
+    sphere = spheres(compute)
+    host = made_of(sphere, 700)
     ordered = cuda.device_array(700, sphere.dtype)
     compute.merge_sort(
-        d_in_keys=source, d_in_values=None, d_out_keys=ordered, d_out_values=None, num_items=700,
+        d_in_keys=cuda.to_device(host), d_in_values=None, d_out_keys=ordered, d_out_values=None, num_items=700,
         op=lambda a, b: a.sizes[1] < b.sizes[1],
     )  # fmt: skip
     np.testing.assert_array_equal(ordered.copy_to_host(), host[np.argsort(host["sizes"][:, 1], kind="stable")])
 
 
+@pytest.mark.long
 def test_parts_of_a_zip_become_records_in_records(cuda: ModuleType, compute: ModuleType) -> None:
     sphere = spheres(compute)
     host = made_of(sphere, 300)
@@ -159,6 +167,7 @@ def test_records_that_do_not_fit(compute: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("name", ["inclusive_scan", "exclusive_scan"])
+@pytest.mark.sample(1)
 def test_scans(cuda: ModuleType, compute: ModuleType, name: str) -> None:
     source, out = cuda.to_device(INTEGERS), cuda.device_array(3001, np.int32)
     init = cuda.to_device(np.array([3], np.int32))
@@ -254,6 +263,7 @@ def test_streams_that_say_nothing_of_use(cuda: ModuleType, compute: ModuleType) 
 
 
 @pytest.mark.parametrize("is_descending", [False, True])
+@pytest.mark.sample(1)
 def test_radix_sort_of_double_buffers(cuda: ModuleType, compute: ModuleType, is_descending: bool) -> None:
     places = np.arange(3001)
     keys = compute.DoubleBuffer(cuda.to_device(INTEGERS), cuda.device_array(3001, np.int32))
@@ -282,6 +292,7 @@ def test_merge_sort_by_an_operator(cuda: ModuleType, compute: ModuleType) -> Non
     np.testing.assert_array_equal(out.copy_to_host(), INTEGERS[expected])
 
 
+@pytest.mark.long
 def test_segmented_sort_leaves_gaps(cuda: ModuleType, compute: ModuleType) -> None:
     starts, ends = np.array([10, 500, 500]), np.array([400, 500, 2900])
     keys, values = cuda.to_device(np.zeros(3001, np.int32)), cuda.to_device(np.full(3001, -1))
@@ -480,9 +491,19 @@ def test_posing_imports_no_algorithms(check: Callable[..., str]) -> None:
     """)
 
 
-def test_algorithms_have_the_waves_of_the_pose(check: Callable[..., str]) -> None:
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("inclusive_scan(given)", "np.cumsum(x)"),
+        ("select(given, lambda v: v > 7)", "x[x > 7]"),
+        ("sort(given)", "np.sort(x)"),
+    ],
+    ids=["scan", "select", "sort"],
+)
+@pytest.mark.sample(1)
+def test_algorithms_have_the_waves_of_the_pose(check: Callable[..., str], call: str, expected: str) -> None:
     """Of 32 lanes while posing, and of 64 before and after; what was compiled for others is not taken."""
-    check("""
+    check(f"""
         import numpy as np
         import numba_hip_cuda
         from numba_hip import algorithms, to_device
@@ -491,9 +512,7 @@ def test_algorithms_have_the_waves_of_the_pose(check: Callable[..., str]) -> Non
 
         def compare():
             given = to_device(x)
-            np.testing.assert_array_equal(algorithms.inclusive_scan(given).copy_to_host(), np.cumsum(x))
-            np.testing.assert_array_equal(algorithms.select(given, lambda v: v > 7).copy_to_host(), x[x > 7])
-            np.testing.assert_array_equal(algorithms.sort(given).copy_to_host(), np.sort(x))
+            np.testing.assert_array_equal(algorithms.{call}.copy_to_host(), {expected})
 
         compare()
         with numba_hip_cuda.posing():
@@ -503,6 +522,7 @@ def test_algorithms_have_the_waves_of_the_pose(check: Callable[..., str]) -> Non
 
 
 @pytest.mark.parametrize("modifier", ["stream", "global", "volatile"])
+@pytest.mark.sample(1)
 def test_arrays_are_read_past_the_caches(cuda: ModuleType, compute: ModuleType, modifier: str) -> None:
     x, out = cuda.to_device(np.arange(700, dtype=np.int32)), cuda.device_array(1, np.int32)
     source = compute.CacheModifiedInputIterator(x, modifier)

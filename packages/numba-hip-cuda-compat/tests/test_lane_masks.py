@@ -78,6 +78,7 @@ def test_those_of_hip_are_unsigned_while_posing(cuda: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(("target", "bits"), [("gfx942", 64), ("gfx1100", 32), ("gfx1201", 32)])
+@pytest.mark.sample(1)
 def test_amd_gpus_have_them_by_the_size_of_their_waves(cuda: ModuleType, target: str, bits: int) -> None:
     masks = cuda.jit(lambda t: (cuda.ballot_sync(-1, t > 1), cuda.lanemask_lt()), device=True)
     _, returned = numba_hip.compile(masks.py_func, "(int32,)", target=target, output="llvm", device=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from numba_hip_cuda import catalog_of_duplicates
+from numba_hip_cuda import catalog_of_drivers, catalog_of_duplicates
+from numba_hip_cuda.catalog_of_drivers import ERRORS
 from numba_hip_cuda.posed_module import PosedModule, from_module
 
 CUDA = "numba.cuda"
@@ -86,20 +87,6 @@ COMPILE = "compile compile_all compile_for_current_device compile_ptx compile_pt
 
 CODE = "PTXSource LTOIR Cubin Fatbin CUSource Archive Object".split()
 
-ERRORS = {
-    "CudaSupportError": "hip_runtime.errors:DeviceUnavailableError",
-    "CudaDriverError": "hip_runtime.errors:HipRuntimeError",
-    "CudaRuntimeError": "hip_runtime.errors:HipRuntimeError",
-    **{
-        name: f"numba_hip_cuda.errors:{name}"
-        for name in """
-            CCSupportError NvvmError NvvmSupportError NvvmWarning NvrtcError NvrtcCompilationError
-            NvrtcBuiltinOperationFailure NvrtcSupportError
-        """.split()
-    },
-}
-
-
 ADDED = {
     "Event": "numba_hip:Event",
     "prepare_shape_strides_dtype": "numba_hip_cuda.normalization:prepare_shape_strides_dtype",
@@ -135,7 +122,7 @@ _MODULES: Mapping[str, PosedModule] = {
             "literal_unroll": "numba.misc.special:literal_unroll",
             "runtime": "numba_hip_cuda.devices:runtime",
             "reduction": f"{CUDA}.kernels.reduction:",
-            **{name: f"{CUDA}.cudadrv.{name}:" for name in ("devicearray", "devices", "driver", "error")},
+            **catalog_of_drivers.SUBMODULES,
         },
         beyond="numba_hip_cuda.amd.extra_names",
     ),
@@ -176,124 +163,6 @@ _MODULES: Mapping[str, PosedModule] = {
             "lower_getattr_generic": "numba_hip_cuda.registries:lower_attr_generic",
             **from_module("numba_hip_cuda.registries", *REGISTRATIONS),
         }
-    ),
-    f"{CUDA}.cudadrv": PosedModule(
-        names={
-            "config": "numba.core:config",
-            **{name: f"{CUDA}.cudadrv.{name}:" for name in ("devicearray", "devices", "driver", "error")},
-        },
-    ),
-    f"{CUDA}.cudadrv.dummyarray": PosedModule(
-        names=from_module("numba_hip_cuda.dummyarray", "Array", "Element", "Extent", "is_element_indexing")
-    ),
-    f"{CUDA}.cudadrv.devicearray": PosedModule(
-        names={
-            "is_cuda_ndarray": "numba_hip:is_device_array",
-            **from_module(
-                "numba_hip_cuda.arrays",
-                "auto_device",
-                "from_array_like",
-                "from_record_like",
-                "DeviceNDArray",
-                "DeviceRecord",
-                "is_contiguous",
-                "array_core",
-                "verify_cuda_ndarray_interface",
-                "require_cuda_ndarray",
-            ),
-            **from_module(
-                "numba_hip_cuda.devicearray",
-                "DeviceNDArrayBase",
-                "MappedNDArray",
-                "ManagedNDArray",
-                "errmsg_contiguous_buffer",
-                "sentry_contiguous",
-                "check_array_compatibility",
-            ),
-            "IpcArrayHandle": "hip_runtime.ipc:IpcArrayHandle",
-        },
-    ),
-    f"{CUDA}.cudadrv.devices": PosedModule(
-        names={
-            **from_module("numba_hip", "gpus", "require_context"),
-            "get_context": "numba_hip:current_context",
-            "reset": "numba_hip:close",
-        },
-    ),
-    f"{CUDA}.cudadrv.driver": PosedModule(
-        names={
-            "CudaAPIError": ERRORS["CudaDriverError"],
-            "AutoFreePointer": "numba_hip:MemoryPointer",
-            "OwnedPointer": "numba_hip:MemoryPointer",
-            "MappedOwnedPointer": "numba_hip:MappedMemory",
-            "ManagedOwnedPointer": "numba_hip.host.memory_managers:ManagedMemory",
-            "ManagedMemory": "numba_hip.host.memory_managers:ManagedMemory",
-            "Context": "numba_hip.host.contexts:Context",
-            "CudaPythonModule": "hip_runtime.module:Module",
-            "CudaPythonFunction": "hip_runtime.module:Function",
-            "Function": "hip_runtime.module:Function",
-            **from_module(
-                "numba_hip_cuda.devices",
-                "Device",
-                "CU_STREAM_DEFAULT",
-                "ERROR_MAP",
-                "MIN_REQUIRED_CC",
-                "SUPPORTS_IPC",
-                "get_version",
-                "get_devptr_for_active_ctx",
-                "device_memory_depends",
-            ),
-            **from_module("numba_hip_cuda.c_types", "FuncAttr", "cu_stream_callback_pyobj"),
-            **from_module(
-                "numba_hip_cuda.devicearray", "device_ctypes_pointer", "device_extents", "memory_size_from_info"
-            ),
-            "NumbaCUDAMemoryManager": "numba_hip.host.memory_managers:DriverMemory",
-            "LinkerError": "numba_hip.errors:LinkedCodeError",
-            **from_module("numba_hip_cuda.errors", "DeadMemoryError"),
-            **from_module("numba_hip_cuda.toolkit", "driver", "Driver", "_Linker", "_have_nvjitlink"),
-            **from_module(
-                "numba_hip_cuda.arrays",
-                "host_to_device",
-                "device_to_host",
-                "device_to_device",
-                "device_memset",
-                "device_pointer",
-                "is_device_memory",
-                "require_device_memory",
-                "host_memory_extents",
-                "host_memory_size",
-                "host_pointer",
-                "device_memory_size",
-            ),
-            **from_module(
-                "numba_hip",
-                "Stream",
-                "Event",
-                "event_elapsed_time",
-                "profile_start",
-                "profile_stop",
-                "profiling",
-                "set_memory_manager",
-                "BaseCUDAMemoryManager",
-                "HostOnlyCUDAMemoryManager",
-                "GetIpcHandleMixin",
-                "MemoryInfo",
-                "MemoryPointer",
-                "MappedMemory",
-                "PinnedMemory",
-                "IpcHandle",
-            ),
-        },
-    ),
-    f"{CUDA}.cudadrv.drvapi": PosedModule(names={}, rest="numba_hip_cuda.c_types"),
-    f"{CUDA}.cudadrv.error": PosedModule(names=ERRORS),
-    f"{CUDA}.cudadrv.ndarray": PosedModule(
-        names=from_module("numba_hip_cuda.devicearray", "ndarray_device_allocate_data")
-    ),
-    f"{CUDA}.cudadrv.runtime": PosedModule(
-        names=from_module(
-            "numba_hip_cuda.devices", "Runtime", "runtime", "get_version", "SUPPORTED_TOOLKIT_MAJOR_VERSIONS"
-        )
     ),
     f"{CUDA}.cudamath": PosedModule(
         names={
@@ -420,7 +289,7 @@ _MODULES: Mapping[str, PosedModule] = {
 }
 """The modules that numba-cuda uses from Numba rather than copying them."""
 
-_ALL = {**_MODULES, **catalog_of_duplicates.MODULES}
+_ALL = {**_MODULES, **catalog_of_drivers.MODULES, **catalog_of_duplicates.MODULES}
 
 MODULES: Mapping[str, PosedModule] = {
     **_ALL,

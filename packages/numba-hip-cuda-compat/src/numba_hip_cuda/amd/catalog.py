@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from numba_hip_cuda.catalog import CUDA, ERRORS, RENAMED
+from numba_hip_cuda.catalog import CUDA, RENAMED
+from numba_hip_cuda.catalog_of_drivers import ERRORS
 from numba_hip_cuda.posed_module import PosedModule, from_module
 
 HIP = "numba.hip"

@@ -97,23 +97,8 @@ class CpuDriver:
             self._written.forget(address)
         if self._streams.has_only_default:
             self._heap.release(allocation)
-            return
-        busy = [stream for stream in self._streams.all() if not stream.idle]
-        if not busy:
-            self._heap.release(allocation)
-            return
-        # Work that was given before may still use the memory: the last stream to pass this point gives it back.
-        # Two may pass it at once, and one alone may find that there is nothing left to take.
-        others = [None] * (len(busy) - 1)
-
-        def release() -> None:
-            try:
-                others.pop()
-            except IndexError:
-                self._heap.release(allocation)
-
-        for stream in busy:
-            stream.keep(release)
+        else:
+            self._streams.call_after_all(partial(self._heap.release, allocation))
 
     def memory_info(self, device: int) -> tuple[int, int]:
         self._captures.forbid("ask for the free memory")

@@ -194,6 +194,25 @@ class CpuStreamTable:
             self.wait_for_blocking()
         self.queue(handle).submit_always(lambda fault: callback(_described(fault)))
 
+    def call_after_all(self, release: Callable[[], None]) -> None:
+        """Call *release* once, when all streams have done the work that they were given so far: it may use the memory
+        that is released. The last stream to pass this point calls."""
+        busy = [stream for stream in self.all() if not stream.idle]
+        if not busy:
+            release()
+            return
+        # Two may pass it at once, and one alone may find that there is nothing left to take.
+        others = [None] * (len(busy) - 1)
+
+        def pass_point() -> None:
+            try:
+                others.pop()
+            except IndexError:
+                release()
+
+        for stream in busy:
+            stream.keep(pass_point)
+
     # events
 
     def wait_event(self, handle: int, event: CpuEvent) -> None:

@@ -8,9 +8,9 @@ from functools import partial
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, NumberedWorkItem, WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import AXES, NumberedWorkItem, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import counted
-from hip_runtime.drivers.cpu.analyses.alignments import Alignments, align_gangs, splits_gangs
+from hip_runtime.drivers.cpu.analyses.alignments import Alignments, splits_gangs
 from hip_runtime.drivers.cpu.analyses.clamps import InsideShapes, has_clamps
 from hip_runtime.drivers.cpu.analyses.double_width import gains_by_double_width
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
@@ -31,6 +31,7 @@ from hip_runtime.drivers.cpu.vectorize.coherent_values import CoherentValues
 from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
 from hip_runtime.drivers.cpu.vectorize.few_lanes import DataCheck, FewLanes, each_lane, find_data_check
 from hip_runtime.drivers.cpu.vectorize.first_lanes import FirstLanesWidener, has_shuffles
+from hip_runtime.drivers.cpu.vectorize.gang_lanes import align_lanes, fit_waves, place_in_row
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
 from hip_runtime.drivers.cpu.vectorize.private_memory import PrivateMemory
 from hip_runtime.drivers.cpu.vectorize.row_loops import read_rows
@@ -235,7 +236,9 @@ class GangFunction:
             return
         self._read_rows()
         wideners = [self._make_widener(self.shapes, arguments, privates)]
-        wideners += [self._make_widener(self.shapes, self._for_row(arguments, row)) for row in range(1, rows)]
+        for row in range(1, rows):
+            item = place_in_row(self._builder, self._entry, self._item, arguments[0], row)
+            wideners.append(self._make_widener(self.shapes, [item, *arguments[1:]]))
         CoarsenedFunction(wideners, done, self.early_exits, otherwise).write()
 
     def _make_lane(self) -> GangFunction | None:
@@ -285,7 +288,8 @@ class GangFunction:
         """Whether gangs that reach over the end of a row may be split, see `row_split`."""
         if isinstance(self._item, NumberedWorkItem) or self._lockstep:
             return False
-        values, aligned = list(self._graph.instructions()), self._align()
+        aligned = align_lanes(self._item, self.width, self._lanes_are_neighbours)
+        values = list(self._graph.instructions())
         return any(value.opcode in DIVISIONS for value in values) and not any(
             splits_gangs(value, aligned) for value in values
         )
@@ -369,16 +373,6 @@ class GangFunction:
             widener.gangs = self._cells
         return widener
 
-    def _for_row(self, arguments: list[ir.Value], row: int) -> list[ir.Value]:
-        """*arguments* with a work item for another row."""
-        builder, layout = self._builder, self._item.layout
-        item = allocate(self._entry, layout.type, "row.item")
-        builder.store(builder.load(arguments[0], typ=layout.type), item)
-        axis = self._item.axes[1]
-        index = layout.load(builder, item, "thread", axis)
-        layout.store(builder, builder.add(index, I32(row), flags=("nuw", "nsw")), item, "thread", axis)
-        return [item, *arguments[1:]]
-
     @property
     def likely_shapes(self) -> VectorShapes:
         """The shapes in most gangs, in which no index is clamped."""
@@ -390,22 +384,15 @@ class GangFunction:
         """The shapes in *function*, or in the whole graph."""
         graph = self._graph if function is None else function
         kind = LaneShapes if self._is_alone else kind
-        aligned = Alignments(self.width, {}) if self.follows_rows else self._align()
+        neighbours = self._lanes_are_neighbours
+        aligned = Alignments(self.width, {}) if self.follows_rows else align_lanes(self._item, self.width, neighbours)
         along = AXES[self._item.axes[0]]
-        return kind(graph, early_exits, self._size_of, self.privates.stride, self._lanes_consecutive, along, aligned)
-
-    def _align(self) -> Alignments:
-        """The alignments in gangs that begin at multiples of their width."""
-        item = self._item
-        axis = item.axes[0]
-        return align_gangs(self.width, AXES[axis], item.block[axis], self._lanes_consecutive, item.multiple or 1)
+        return kind(graph, early_exits, self._size_of, self.privates.stride, neighbours, along, aligned)
 
     @property
-    def _lanes_consecutive(self) -> bool:
+    def _lanes_are_neighbours(self) -> bool:
         """Whether the lanes of a gang are neighbours in their wave."""
-        item = self._item
-        rows_fit = item.block[0] % self.width == 0 or item.block[1] * item.block[2] == 1
-        return item.axes == ALONG_X and item.wave_size % self.width == 0 and rows_fit and not self.follows_rows
+        return not self.follows_rows and fit_waves(self._item, self.width)
 
     def _analyse(self) -> tuple[VectorShapes, dict[Block, Block]]:
         """The shapes if no lane takes an early exit, and the early exits, with the target that lanes continue at."""

@@ -6,14 +6,14 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
-from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction
 from hip_runtime.drivers.cpu.llvmir import I32, allocate
+from hip_runtime.drivers.cpu.vectorize.crossing_values import find_crossing, incoming_value
 from hip_runtime.drivers.cpu.vectorize.few_lanes import FewLanes
 from hip_runtime.drivers.cpu.vectorize.linearize import LinearizedRegion, linearize
 from hip_runtime.drivers.cpu.vectorize.suspension import ROUNDS, Suspension
 from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_condition
 from hip_runtime.drivers.cpu.vectorize.widen import Widener
-from hip_runtime.errors import UnsupportedError
 
 
 class PredicatedFunction:
@@ -39,7 +39,7 @@ class PredicatedFunction:
         self.linearized = linearize(self.shapes)
         self._masks: dict[Block, ir.Value] = {}
         self._incoming: dict[Instruction, ir.Value] = {}
-        self._crossing, self._live_outs = self._find_crossing()
+        self._crossing, self._live_outs = find_crossing(self.shapes, widener.needs)
         self._blocks: dict[Block, ir.Block] = {}
         self._position = {block: number for number, block in enumerate(self.shapes.order.blocks)}
 
@@ -103,32 +103,6 @@ class PredicatedFunction:
         builder = ir.IRBuilder(self.builder.append_basic_block("may.pause"))
         builder.cbranch(suspension.pauses, pause, otherwise)
         return builder.block
-
-    def _find_crossing(self) -> tuple[set[Instruction], set[Instruction]]:
-        """The values that are used in other blocks, and those that are live out of a masked loop."""
-        crossing: set[Instruction] = set()
-        live_outs: set[Instruction] = set()
-
-        def classify(value: Value, block: Block) -> None:
-            if (
-                isinstance(value, Instruction)
-                and value.opcode != "alloca"
-                and self.shapes.homes.get(value) is not block
-            ):
-                if self.shapes.leaves_masked_loop(value, block):
-                    live_outs.add(value)
-                else:
-                    crossing.add(value)
-
-        for block in self.shapes.order.blocks:
-            for instruction in block.instructions:
-                if instruction.opcode != "phi":
-                    for value in [*instruction.operands, *self.widener.needs(instruction)]:
-                        classify(value, block)
-            for target in self.shapes.successors(block):
-                for phi in target.phis:
-                    classify(_incoming_value(phi, block), block)
-        return crossing, live_outs
 
     # blocks
 
@@ -195,7 +169,7 @@ class PredicatedFunction:
             (
                 phi,
                 (widener.vector if self.shapes.at_definition(phi) is VARYING else widener.scalar)(
-                    _incoming_value(phi, block)
+                    incoming_value(phi, block)
                 ),
             )
             for phi in target.phis
@@ -405,11 +379,3 @@ class PredicatedFunction:
 
 _CHEAP = 6
 """The most instructions of a block that is executed under an empty mask rather than skipped."""
-
-
-def _incoming_value(phi: Instruction, source: Block) -> Value:
-    """The value of *phi* for lanes that come from *source*."""
-    for value, block in zip(phi.operands, phi.targets, strict=True):
-        if block is source:
-            return value
-    raise UnsupportedError(f"a phi has no value for the block {source.name!r}")

@@ -151,7 +151,11 @@ class HipStreamTable:
             stream.abandon()
 
     def close(self) -> None:
-        """Destroy the driver's own stream, and the events that are not in use."""
+        """Destroy the streams that were given back, the driver's own, and the events that are not in use."""
+        streams = self.everything()
+        for stream in streams:
+            stream.end_thread()  # which may not have seen that it has no work left
+        self.tidy(streams)
         while self._transfers:
             self._calls.call("hipStreamDestroy", self._transfers.popitem()[1].handle)
         for pool in (*self.points, *self.timers):

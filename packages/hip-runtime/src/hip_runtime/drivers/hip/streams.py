@@ -319,7 +319,13 @@ class HipStream:
         except BaseException:
             self._queue.clear()
             self._let_go()
+            self._thread = None
             raise
+
+    def end_thread(self) -> None:
+        """Wait until the stream's thread has ended, if it has one. The runtime has been given all work."""
+        if self._thread is not None and not self.is_current:
+            self._thread.join()
 
     def abandon(self) -> None:
         """Forget, in a forked child, what is still to be done: it is the parent's."""
@@ -328,7 +334,7 @@ class HipStream:
         self._let_go()
 
     def _let_go(self) -> None:
-        self.held, self._thread = False, None
+        self.held = False
         self._holding.discard(self)
 
     def _points(self, others: Sequence[HipStream]) -> list[Point]:

@@ -17,6 +17,7 @@ from test_cpu_neighbours import check_clamped, swapped
 from test_cpu_row_loops import COUNTS, TYPES, count_rows
 
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.finalise import list_kernel
 from hip_runtime.drivers.cpu.object_code import host_machine
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
 from hip_runtime.drivers.cpu.vectorize import update_tables
@@ -232,3 +233,66 @@ def test_neighbours_apart(device: Device, kind: str, masked: bool) -> None:
 def test_neighbours_within_limits(device: Device, kind: str, masked: bool) -> None:
     for taps in (2, 4):
         check_clamped(device, kind, taps, masked)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_lanes_apart_under_a_mask(device: Device, kind: str) -> None:
+    """Those that are not active access nothing: their places are no addresses."""
+    body = f"""
+      %pp = getelementptr i64, ptr %places, i32 %i
+      %place = load i64, ptr %pp
+      %active = icmp ne i64 %place, -1
+      br i1 %active, label %do, label %end
+    do:
+      %from = getelementptr {kind}, ptr %x, i64 %place
+      %v = load {kind}, ptr %from
+      %odd = and i64 %place, 1
+      %some = icmp eq i64 %odd, 0
+      br i1 %some, label %even, label %end
+    even:
+      %to = getelementptr {kind}, ptr %out, i64 %place
+      store {kind} %v, ptr %to
+      br label %end
+    end:
+      ret void
+    """
+    made = kernel(body, [("out", "ptr"), ("places", "ptr"), ("x", "ptr")])
+    random = np.random.default_rng(11)
+    for share in (1.0, 0.5, 0.02):
+        places = np.where(random.random(200) < share, random.permutation(200), -1)
+        values = random.integers(1, 100, 200).astype(TYPES[kind])
+        x, out = to_device(values), to_device(np.zeros(200, TYPES[kind]))
+        there = to_device(places)
+        with config.cpu_form.scope("vectors"):
+            launch(device, made, 2, 100, out.address, there.address, x.address)
+        expected = np.zeros(200, TYPES[kind])
+        moved = places[(places >= 0) & (places % 2 == 0)]
+        expected[moved] = values[moved]
+        np.testing.assert_array_equal(out.copy_to_host(), expected)
+
+
+def test_gathers_under_a_mask_have_no_branches(processor: str) -> None:
+    """LLVM would make one of each lane, as the processor has no masks."""
+    body = """
+      %wide = zext i32 %i to i64
+      %pb = getelementptr i8, ptr %wanted, i64 %wide
+      %w = load i8, ptr %pb
+      %pp = getelementptr i64, ptr %places, i64 %wide
+      %place = load i64, ptr %pp
+      %active = icmp ne i8 %w, 0
+      br i1 %active, label %do, label %end
+    do:
+      %from = getelementptr float, ptr %x, i64 %place
+      %v = load float, ptr %from
+      %to = getelementptr float, ptr %out, i64 %place
+      store float %v, ptr %to
+      br label %end
+    end:
+      ret void
+    """
+    made = kernel(body, [("out", "ptr"), ("wanted", "ptr"), ("places", "ptr"), ("x", "ptr")])
+    with config.cpu_form.scope("vectors"):
+        text, _ = list_kernel(made, made.kernels[0], (128, 1, 1))
+    assert "masked.gather" not in text
+    assert "masked.scatter" not in text
+    assert text.count("store float") > default_lanes()

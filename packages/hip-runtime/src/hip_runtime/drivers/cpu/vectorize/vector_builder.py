@@ -8,20 +8,26 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.ir.symbol_declarations import Spelled
 from hip_runtime.drivers.cpu.ir.writer import Assembled, Part, typed
-from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID, allocate
+from hip_runtime.drivers.cpu.object_code.host_machine import has_mask_registers
 from hip_runtime.errors import UnsupportedError
+
+_IDLE_WORDS = 2
+"""Words that one lane accesses at once, at most."""
 
 _FLOATS = {"half": "f16", "float": "f32", "double": "f64"}
 
 
 class VectorBuilder:
-    """Writes vectors of *width* lanes at the position of *builder*."""
+    """Writes vectors of *width* lanes at the position of *builder*; *entry* allocates memory on the stack."""
 
-    def __init__(self, builder: ir.IRBuilder, width: int) -> None:
+    def __init__(self, builder: ir.IRBuilder, width: int, entry: ir.IRBuilder | None = None) -> None:
         self.builder = builder
+        self.entry = entry
         self.width = width
         self._types: dict[str, ir.VectorType] = {}
         self._constants: dict[tuple[object, ...], ir.Value] = {}
+        self._idle_place: ir.AllocaInstr | None = None
 
     def type_of(self, kind: ir.Type) -> ir.Type:
         """The type of a vector of *kind*; `UnsupportedError` if there is none."""
@@ -175,10 +181,13 @@ class VectorBuilder:
         """A gather: a load from an address for each lane.
 
         If all lanes are active it is made of scalar loads: a gather instruction is not faster, and on some processors
-        several times slower if the values are not in the first-level cache.
+        several times slower if the values are not in the first-level cache. So it is for processors whose instructions
+        take no masks, of which LLVM would make a branch for each lane: see `_keep_idle`.
         """
         vector = self.type_of(kind)
         whole = self.undefined(vector)
+        if mask is not None and not has_mask_registers():
+            places, mask = self._keep_idle(places, mask, align), None
         if mask is None:
             builder = self.builder
             for lane in map(I32, range(self.width)):
@@ -205,7 +214,18 @@ class VectorBuilder:
             with several:
                 self._scatter(value, places, mask, align)
 
+    def _keep_idle(self, places: ir.Value, mask: ir.Value, align: int) -> ir.Value:
+        """*places*, but for lanes that are not in *mask* a place on the stack that nothing else uses, which any of them
+        may access: a branch around the access would be mispredicted as often as masks change."""
+        assert self.entry is not None
+        place = self._idle_place = self._idle_place or allocate(self.entry, ir.ArrayType(I64, _IDLE_WORDS), "idle")
+        place.align = max(place.align or I64.width // 8, align)
+        return self.builder.select(mask, places, self.splat(place))
+
     def _scatter(self, value: ir.Value, places: ir.Value, mask: ir.Value, align: int) -> None:
+        if not has_mask_registers():
+            self.scatter(value, self._keep_idle(places, mask, align), None, align)
+            return
         name = f"llvm.masked.scatter.{mangle(value.type)}.{mangle(places.type)}"
         self._call_aligned(name, VOID, [value, places, mask], align, 2)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import platform
 from collections.abc import Iterator
 from typing import Any
@@ -15,9 +16,10 @@ from spmd_programs import check_case
 from test_cpu_neighbours import check as check_neighbours
 from test_cpu_neighbours import check_clamped, swapped
 from test_cpu_row_loops import COUNTS, TYPES, count_rows
+from test_cpu_strided import before_a_guard
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.finalise import list_kernel
+from hip_runtime.drivers.cpu.finalise import finalise_kernel, list_kernel
 from hip_runtime.drivers.cpu.object_code import host_machine
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
 from hip_runtime.drivers.cpu.vectorize import update_tables
@@ -296,3 +298,93 @@ def test_gathers_under_a_mask_have_no_branches(processor: str) -> None:
     assert "masked.gather" not in text
     assert "masked.scatter" not in text
     assert text.count("store float") > default_lanes()
+
+
+@pytest.mark.parametrize("kind", ["i8", "i16", "i32", "double"])
+def test_neighbours_under_a_mask_of_data(device: Device, processor: str, kind: str) -> None:
+    """What the processor cannot access under a mask is accessed apart, without branches; nothing of other lanes is."""
+    text = f"""
+    define void @k(ptr noalias %item, ptr %out, ptr %flags, ptr %x) {{
+    entry:
+    {GLOBAL_X}
+      %pf = getelementptr i8, ptr %flags, i64 %i
+      %f = load i8, ptr %pf
+      %on = icmp ne i8 %f, 0
+      br i1 %on, label %do, label %end
+    do:
+      %from = getelementptr {kind}, ptr %x, i64 %i
+      %v = load {kind}, ptr %from
+      %to = getelementptr {kind}, ptr %out, i64 %i
+      store {kind} %v, ptr %to
+      br label %end
+    end:
+      ret void
+    }}"""
+    made = code(text, "k", [("out", "ptr"), ("flags", "ptr"), ("x", "ptr")])
+    dtype = TYPES[kind]
+    for share in (1.0, 0.5, 0.02):
+        flags = np.random.default_rng(12).random(200) < share
+        flags[190:] = False
+        values = np.arange(200).astype(dtype)
+        out, there = to_device(np.full(200, 9, dtype)), to_device(flags.astype(np.uint8))
+        with config.cpu_form.scope("vectors"), before_a_guard(190 * values.itemsize) as place:
+            ctypes.memmove(place, values.ctypes.data, 190 * values.itemsize)
+            launch(device, made, 2, 100, out.address, there.address, place)
+        np.testing.assert_array_equal(out.copy_to_host(), np.where(flags, values, 9))
+    with config.cpu_form.scope("vectors"):
+        optimised, _ = list_kernel(made, made.kernels[0], (128, 1, 1))
+    assert ("llvm.masked" in optimised) == (processor == "haswell" and kind in ("i32", "double"))
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_lengths_of_blocks_share_code_unless_steps_are_in_registers(device: Device, shift: int) -> None:
+    """All regions run in gangs, as LLVM makes no vectors of their branches. Where lanes read elements of other lanes,
+    these can stay in registers if the number of threads is known."""
+    body = f"""
+      %wide = zext nneg i32 %tx to i64
+      %first.b = mul i32 %b, %dx
+      %sum.i = add i32 %first.b, %tx
+      %wide.i = zext i32 %sum.i to i64
+      %s = call ptr @spmd.shared.s.256.16(ptr %item)
+      %u = call ptr @spmd.shared.u.256.16(ptr %item)
+      %own = getelementptr float, ptr %s, i64 %wide
+      %other = getelementptr float, ptr %u, i64 %wide
+      %first.in = icmp ult i32 %tx, 61
+      br i1 %first.in, label %fill, label %wait
+    fill:
+      %px = getelementptr float, ptr %x, i64 %wide.i
+      %v = load float, ptr %px
+      store float %v, ptr %own
+      br label %wait
+    wait:
+      call void @spmd.barrier(ptr %item)
+      %in = icmp ult i32 %tx, 60
+      br i1 %in, label %step, label %wait.again
+    step:
+      %next = getelementptr float, ptr %own, i32 {shift}
+      %one = load float, ptr %own
+      %two = load float, ptr %next
+      %sum = fadd float %one, %two
+      store float %sum, ptr %other
+      br label %wait.again
+    wait.again:
+      call void @spmd.barrier(ptr %item)
+      br i1 %in, label %end, label %out
+    end:
+      %w = load float, ptr %other
+      %po = getelementptr float, ptr %found, i64 %wide.i
+      store float %w, ptr %po
+      br label %out
+    out:
+      ret void
+    """
+    shared = "declare ptr @spmd.shared.s.256.16(ptr)\ndeclare ptr @spmd.shared.u.256.16(ptr)\n"
+    made = kernel(body, [("found", "ptr"), ("x", "ptr")], functions=shared, shared_bytes=512)
+    x, found = to_device(np.arange(128, dtype=np.float32)), to_device(np.zeros(128, np.float32))
+    launch(device, made, 2, 64, found.address, x.address)
+    expected = np.zeros((2, 64), np.float32)
+    rows = np.arange(128, dtype=np.float32).reshape(2, 64)
+    expected[:, :60] = rows[:, :60] + rows[:, shift : 60 + shift]
+    np.testing.assert_array_equal(found.copy_to_host(), expected.ravel())
+    lengths = finalise_kernel(made, made.kernels[0], (64, 1, 1)).lengths
+    assert (lengths is None) == bool(shift)

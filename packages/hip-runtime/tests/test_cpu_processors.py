@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import platform
 from collections.abc import Iterator
 from typing import Any
@@ -19,6 +20,7 @@ from test_cpu_row_loops import COUNTS, TYPES, count_rows
 from test_cpu_strided import before_a_guard
 
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.analyses import cost_model
 from hip_runtime.drivers.cpu.finalise import finalise_kernel, list_kernel
 from hip_runtime.drivers.cpu.object_code import host_machine
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
@@ -388,3 +390,65 @@ def test_lengths_of_blocks_share_code_unless_steps_are_in_registers(device: Devi
     np.testing.assert_array_equal(found.copy_to_host(), expected.ravel())
     lengths = finalise_kernel(made, made.kernels[0], (64, 1, 1)).lengths
     assert (lengths is None) == bool(shift)
+
+
+MERGE = f"""
+define void @k(ptr noalias %item, ptr %out, ptr %x, ptr %starts) {{
+entry:
+{GLOBAL_X}
+  %p = getelementptr i64, ptr %starts, i64 %i
+  %first = load i64, ptr %p
+  %p1 = getelementptr i64, ptr %p, i64 1
+  %middle = load i64, ptr %p1
+  %p2 = getelementptr i64, ptr %p, i64 2
+  %last = load i64, ptr %p2
+  br label %loop
+loop:
+  %j = phi i64 [ %first, %entry ], [ %j.next, %step ]
+  %k = phi i64 [ %middle, %entry ], [ %k.next, %step ]
+  %count = phi i64 [ 0, %entry ], [ %more, %step ]
+  %j.in = icmp slt i64 %j, %middle
+  %k.in = icmp slt i64 %k, %last
+  %both = and i1 %j.in, %k.in
+  br i1 %both, label %step, label %done
+step:
+  %pj = getelementptr i32, ptr %x, i64 %j
+  %left = load i32, ptr %pj
+  %pk = getelementptr i32, ptr %x, i64 %k
+  %right = load i32, ptr %pk
+  %same = icmp eq i32 %left, %right
+  %one = zext i1 %same to i64
+  %more = add i64 %count, %one
+  %left.goes = icmp sle i32 %left, %right
+  %left.by = zext i1 %left.goes to i64
+  %j.next = add i64 %j, %left.by
+  %right.goes = icmp sge i32 %left, %right
+  %right.by = zext i1 %right.goes to i64
+  %k.next = add i64 %k, %right.by
+  br label %loop
+done:
+  %q = getelementptr i64, ptr %out, i64 %i
+  store i64 %count, ptr %q
+  ret void
+}}
+"""
+"""Counts the numbers that two neighbouring rows have in common, both in order."""
+
+
+@pytest.mark.parametrize("has_masks", [False, True])
+def test_lanes_that_gather_under_masks_are_slower(
+    device: Device, monkeypatch: pytest.MonkeyPatch, has_masks: bool
+) -> None:  # fmt: skip
+    """Unless there are registers for masks, loops whose lanes gather until the last one ends run thread by thread."""
+    if has_masks:
+        monkeypatch.setattr(cost_model, "has_mask_registers", lambda: True)
+    random = np.random.default_rng(21)
+    rows = [np.sort(random.choice(40, random.integers(0, 20), replace=False)) for _ in range(129)]
+    starts = np.cumsum([0, *map(len, rows)])
+    x, there = to_device(np.concatenate(rows).astype(np.int32)), to_device(starts)
+    out = to_device(np.zeros(128, np.int64))
+    function = device.load(code(MERGE, "k", [("out", "ptr"), ("x", "ptr"), ("starts", "ptr")])).function("k")
+    function.launch(2, 64, pack(function.kernel, out.address, x.address, there.address))
+    expected = [np.intersect1d(one, other).size for one, other in itertools.pairwise(rows)]
+    np.testing.assert_array_equal(out.copy_to_host(), expected)
+    assert (": vectors" in str(function.form)) == has_masks

@@ -1,7 +1,7 @@
 """Stores in steps that together store all elements of a row, as both parts of complex numbers or the colours of pixels.
 
-Each of them alone leaves out what lies in between: a store under a mask, which takes AMD's processors without masks ten
-times as long as one without. All together are whole vectors.
+Each of them alone leaves out what lies in between: a store under a mask, for which AMD's processors take long in code
+for AVX2. All together are whole vectors.
 """
 
 from __future__ import annotations

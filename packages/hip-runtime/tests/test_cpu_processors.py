@@ -452,3 +452,37 @@ def test_lanes_that_gather_under_masks_are_slower(
     expected = [np.intersect1d(one, other).size for one, other in itertools.pairwise(rows)]
     np.testing.assert_array_equal(out.copy_to_host(), expected)
     assert (": vectors" in str(function.form)) == has_masks
+
+
+@pytest.mark.parametrize("by_data", [False, True])
+def test_branches_that_are_predicted_stay(device: Device, by_data: bool) -> None:
+    """Under a mask of indices, the same lanes gather in each gang at an edge."""
+    condition = "icmp ne i64 %place, 7" if by_data else "icmp slt i64 %i, %n"
+    text = f"""
+    define void @k(ptr noalias %item, ptr %out, ptr %x, ptr %places, i64 %n) {{
+    entry:
+    {GLOBAL_X}
+      %pp = getelementptr i64, ptr %places, i64 %i
+      %place = load i64, ptr %pp
+      store i64 -1, ptr %pp
+      %in = {condition}
+      br i1 %in, label %do, label %end
+    do:
+      %from = getelementptr float, ptr %x, i64 %place
+      %v = load float, ptr %from
+      %to = getelementptr float, ptr %out, i64 %i
+      store float %v, ptr %to
+      br label %end
+    end:
+      ret void
+    }}"""
+    made = code(text, "k", [("out", "ptr"), ("x", "ptr"), ("places", "ptr"), ("n", "i64")])
+    places = np.random.default_rng(13).permutation(64)
+    there, out = to_device(places), to_device(np.zeros(64, np.float32))
+    x = to_device(np.arange(64, dtype=np.float32))
+    with config.cpu_form.scope("vectors"):
+        launch(device, made, 1, 64, out.address, x.address, there.address, 43)
+        optimised, _ = list_kernel(made, made.kernels[0], (64, 1, 1))
+    chosen = places != 7 if by_data else np.arange(64) < 43
+    np.testing.assert_array_equal(out.copy_to_host(), np.where(chosen, places, 0))
+    assert ("llvm.masked.gather" in optimised) != by_data

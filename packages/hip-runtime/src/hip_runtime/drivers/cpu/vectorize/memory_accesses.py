@@ -54,6 +54,7 @@ class MemoryAccesses(ApartAccesses):
     def begin(self, block: Block, mask: ir.Value | None) -> None:
         """Start another block."""
         super().begin(block, mask)
+        self.lanes.has_steady_masks = not has_mask_registers() and block not in self._data_masked
         self._groups = self._clamped_loads = self._rows = self._updates = None
 
     @cached_property
@@ -232,9 +233,9 @@ class MemoryAccesses(ApartAccesses):
 
     def _is_branched_for(self, kind: ir.Type) -> bool:
         """Whether LLVM would access neighbours of *kind* behind a branch for each lane, which is often mispredicted."""
-        if self.mask is None or has_mask_registers() or masks_neighbours(size_in_memory(kind)):
+        if self.mask is None or has_mask_registers() or self.lanes.has_steady_masks:
             return False
-        return self.block in self._data_masked
+        return not masks_neighbours(size_in_memory(kind))
 
     @cached_property
     def _data_masked(self) -> frozenset[Block]:

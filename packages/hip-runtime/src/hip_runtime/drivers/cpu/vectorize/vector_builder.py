@@ -28,6 +28,8 @@ class VectorBuilder:
         self._types: dict[str, ir.VectorType] = {}
         self._constants: dict[tuple[object, ...], ir.Value] = {}
         self._idle_place: ir.AllocaInstr | None = None
+        self.has_steady_masks = False
+        """Whether masks are those of the same few lanes again and again, so that branches on them are predicted."""
 
     def type_of(self, kind: ir.Type) -> ir.Type:
         """The type of a vector of *kind*; `UnsupportedError` if there is none."""
@@ -182,11 +184,11 @@ class VectorBuilder:
 
         If all lanes are active it is made of scalar loads: a gather instruction is not faster, and on some processors
         several times slower if the values are not in the first-level cache. So it is for processors whose instructions
-        take no masks, of which LLVM would make a branch for each lane: see `_keep_idle`.
+        take no masks, where LLVM would make a branch for each lane, unless that is predicted: see `_keep_idle`.
         """
         vector = self.type_of(kind)
         whole = self.undefined(vector)
-        if mask is not None and not has_mask_registers():
+        if mask is not None and self._avoids_branches:
             places, mask = self._keep_idle(places, mask, align), None
         if mask is None:
             builder = self.builder
@@ -214,6 +216,11 @@ class VectorBuilder:
             with several:
                 self._scatter(value, places, mask, align)
 
+    @property
+    def _avoids_branches(self) -> bool:
+        """Whether LLVM would make a branch for each lane of a mask that is often mispredicted."""
+        return not (has_mask_registers() or self.has_steady_masks)
+
     def _keep_idle(self, places: ir.Value, mask: ir.Value, align: int) -> ir.Value:
         """*places*, but for lanes that are not in *mask* a place on the stack that nothing else uses, which any of them
         may access: a branch around the access would be mispredicted as often as masks change."""
@@ -223,7 +230,7 @@ class VectorBuilder:
         return self.builder.select(mask, places, self.splat(place))
 
     def _scatter(self, value: ir.Value, places: ir.Value, mask: ir.Value, align: int) -> None:
-        if not has_mask_registers():
+        if self._avoids_branches:
             self.scatter(value, self._keep_idle(places, mask, align), None, align)
             return
         name = f"llvm.masked.scatter.{mangle(value.type)}.{mangle(places.type)}"

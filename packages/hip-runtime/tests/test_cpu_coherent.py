@@ -322,3 +322,57 @@ def test_lanes_that_end_at_one_number_go_together_until_the_first_is_there(
         run(device, UNTIL, [("out", "ptr"), ("x", "ptr"), ("n", "i64")], 2, (out.address, x.address, n))
         np.testing.assert_array_equal(out.copy_to_host(), values.sum() - np.append(0, np.cumsum(values))[:threads])
     assert min(separated) == 1
+
+
+ROWS = """
+  {condition}
+  br label %rows
+rows:
+  %y = phi i64 [ 0, %entry ], [ %below, %next.row ]
+  %first = mul i64 %y, %pitch
+  %row = getelementptr i64, ptr %x, i64 %first
+  %below = add nuw nsw i64 %y, 1
+  br i1 %inside, label %loop, label %next.row
+loop:
+  %k = phi i64 [ %i, %rows ], [ %next, %loop ]
+  %p = getelementptr i64, ptr %row, i64 %k
+  %v = load i64, ptr %p
+  %more = add i64 %v, 1000
+  store i64 %more, ptr %p
+  %next = add nsw i64 %k, %step
+  %again = icmp slt i64 %next, %n
+  br i1 %again, label %loop, label %next.row
+next.row:
+  %rest = icmp slt i64 %below, %height
+  br i1 %rest, label %rows, label %end
+end:
+  ret void
+"""
+CONDITIONS = {
+    "bound": "%inside = icmp slt i64 %i, %n",
+    "both": "%left = icmp sge i64 %i, 3\n%right = icmp slt i64 %i, %n\n%inside = select i1 %left, i1 %right, i1 false",
+    "data": "%at = getelementptr i64, ptr %x, i64 %i\n%seen = load i64, ptr %at\n%inside = icmp slt i64 %seen, 0",
+}
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize("n", [0, 2, 8, 13, 63, 64, 65, 200])
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_condition_that_was_moved_out_of_a_loop(
+    device: Device, separated: list[int], condition: str, n: int
+) -> None:  # fmt: skip
+    """Where it compares indices it is asked in the loop, and lanes walk along each row together."""
+    threads, height, pitch = 2 * BLOCK, 3, 210
+    values = np.random.default_rng(n).integers(-500, 500, (height, pitch))
+    x = to_device(values)
+    parameters = [("x", "ptr"), ("n", "i64"), ("step", "i64"), ("height", "i64"), ("pitch", "i64")]
+    body = ROWS.replace("{condition}", CONDITIONS[condition])
+    run(device, body, parameters, 2, (x.address, n, threads, height, pitch))
+    index = np.arange(threads)
+    inside = {"bound": index < n, "both": (index >= 3) & (index < n), "data": values[0, :threads] < 0}[condition]
+    after = values.copy()
+    for thread in index[inside]:
+        walked = slice(thread, max(n, thread + 1), threads)
+        after[:, walked] += 1000
+    np.testing.assert_array_equal(x.copy_to_host(), after)
+    assert separated == [0 if condition == "data" else 2]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import itertools
 import platform
 from collections.abc import Iterator
 from typing import Any
@@ -15,8 +17,11 @@ from spmd_programs import check_case
 from test_cpu_neighbours import check as check_neighbours
 from test_cpu_neighbours import check_clamped, swapped
 from test_cpu_row_loops import COUNTS, TYPES, count_rows
+from test_cpu_strided import before_a_guard
 
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.analyses import cost_model
+from hip_runtime.drivers.cpu.finalise import finalise_kernel, list_kernel
 from hip_runtime.drivers.cpu.object_code import host_machine
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
 from hip_runtime.drivers.cpu.vectorize import update_tables
@@ -237,3 +242,252 @@ def test_neighbours_apart(device: Device, kind: str, masked: bool) -> None:
 def test_neighbours_within_limits(device: Device, kind: str, masked: bool) -> None:
     for taps in (2, 4):
         check_clamped(device, kind, taps, masked)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_lanes_apart_under_a_mask(device: Device, kind: str) -> None:
+    """Those that are not active access nothing: their places are no addresses."""
+    body = f"""
+      %pp = getelementptr i64, ptr %places, i32 %i
+      %place = load i64, ptr %pp
+      %active = icmp ne i64 %place, -1
+      br i1 %active, label %do, label %end
+    do:
+      %from = getelementptr {kind}, ptr %x, i64 %place
+      %v = load {kind}, ptr %from
+      %odd = and i64 %place, 1
+      %some = icmp eq i64 %odd, 0
+      br i1 %some, label %even, label %end
+    even:
+      %to = getelementptr {kind}, ptr %out, i64 %place
+      store {kind} %v, ptr %to
+      br label %end
+    end:
+      ret void
+    """
+    made = kernel(body, [("out", "ptr"), ("places", "ptr"), ("x", "ptr")])
+    random = np.random.default_rng(11)
+    for share in (1.0, 0.5, 0.02):
+        places = np.where(random.random(200) < share, random.permutation(200), -1)
+        values = random.integers(1, 100, 200).astype(TYPES[kind])
+        x, out = to_device(values), to_device(np.zeros(200, TYPES[kind]))
+        there = to_device(places)
+        with config.cpu_form.scope("vectors"):
+            launch(device, made, 2, 100, out.address, there.address, x.address)
+        expected = np.zeros(200, TYPES[kind])
+        moved = places[(places >= 0) & (places % 2 == 0)]
+        expected[moved] = values[moved]
+        np.testing.assert_array_equal(out.copy_to_host(), expected)
+
+
+def test_gathers_under_a_mask_have_no_branches(processor: str) -> None:
+    """LLVM would make one of each lane, as the processor has no masks."""
+    body = """
+      %wide = zext i32 %i to i64
+      %pb = getelementptr i8, ptr %wanted, i64 %wide
+      %w = load i8, ptr %pb
+      %pp = getelementptr i64, ptr %places, i64 %wide
+      %place = load i64, ptr %pp
+      %active = icmp ne i8 %w, 0
+      br i1 %active, label %do, label %end
+    do:
+      %from = getelementptr float, ptr %x, i64 %place
+      %v = load float, ptr %from
+      %to = getelementptr float, ptr %out, i64 %place
+      store float %v, ptr %to
+      br label %end
+    end:
+      ret void
+    """
+    made = kernel(body, [("out", "ptr"), ("wanted", "ptr"), ("places", "ptr"), ("x", "ptr")])
+    with config.cpu_form.scope("vectors"):
+        text, _ = list_kernel(made, made.kernels[0], (128, 1, 1))
+    assert "masked.gather" not in text
+    assert "masked.scatter" not in text
+    assert text.count("store float") > default_lanes()
+
+
+@pytest.mark.parametrize("kind", ["i8", "i16", "i32", "double"])
+def test_neighbours_under_a_mask_of_data(device: Device, processor: str, kind: str) -> None:
+    """What the processor cannot access under a mask is accessed apart, without branches; nothing of other lanes is."""
+    text = f"""
+    define void @k(ptr noalias %item, ptr %out, ptr %flags, ptr %x) {{
+    entry:
+    {GLOBAL_X}
+      %pf = getelementptr i8, ptr %flags, i64 %i
+      %f = load i8, ptr %pf
+      %on = icmp ne i8 %f, 0
+      br i1 %on, label %do, label %end
+    do:
+      %from = getelementptr {kind}, ptr %x, i64 %i
+      %v = load {kind}, ptr %from
+      %to = getelementptr {kind}, ptr %out, i64 %i
+      store {kind} %v, ptr %to
+      br label %end
+    end:
+      ret void
+    }}"""
+    made = code(text, "k", [("out", "ptr"), ("flags", "ptr"), ("x", "ptr")])
+    dtype = TYPES[kind]
+    for share in (1.0, 0.5, 0.02):
+        flags = np.random.default_rng(12).random(200) < share
+        flags[190:] = False
+        values = np.arange(200).astype(dtype)
+        out, there = to_device(np.full(200, 9, dtype)), to_device(flags.astype(np.uint8))
+        with config.cpu_form.scope("vectors"), before_a_guard(190 * values.itemsize) as place:
+            ctypes.memmove(place, values.ctypes.data, 190 * values.itemsize)
+            launch(device, made, 2, 100, out.address, there.address, place)
+        np.testing.assert_array_equal(out.copy_to_host(), np.where(flags, values, 9))
+    with config.cpu_form.scope("vectors"):
+        optimised, _ = list_kernel(made, made.kernels[0], (128, 1, 1))
+    assert ("llvm.masked" in optimised) == (processor == "haswell" and kind in ("i32", "double"))
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_lengths_of_blocks_share_code_unless_steps_are_in_registers(device: Device, shift: int) -> None:
+    """All regions run in gangs, as LLVM makes no vectors of their branches. Where lanes read elements of other lanes,
+    these can stay in registers if the number of threads is known."""
+    body = f"""
+      %wide = zext nneg i32 %tx to i64
+      %first.b = mul i32 %b, %dx
+      %sum.i = add i32 %first.b, %tx
+      %wide.i = zext i32 %sum.i to i64
+      %s = call ptr @spmd.shared.s.256.16(ptr %item)
+      %u = call ptr @spmd.shared.u.256.16(ptr %item)
+      %own = getelementptr float, ptr %s, i64 %wide
+      %other = getelementptr float, ptr %u, i64 %wide
+      %first.in = icmp ult i32 %tx, 61
+      br i1 %first.in, label %fill, label %wait
+    fill:
+      %px = getelementptr float, ptr %x, i64 %wide.i
+      %v = load float, ptr %px
+      store float %v, ptr %own
+      br label %wait
+    wait:
+      call void @spmd.barrier(ptr %item)
+      %in = icmp ult i32 %tx, 60
+      br i1 %in, label %step, label %wait.again
+    step:
+      %next = getelementptr float, ptr %own, i32 {shift}
+      %one = load float, ptr %own
+      %two = load float, ptr %next
+      %sum = fadd float %one, %two
+      store float %sum, ptr %other
+      br label %wait.again
+    wait.again:
+      call void @spmd.barrier(ptr %item)
+      br i1 %in, label %end, label %out
+    end:
+      %w = load float, ptr %other
+      %po = getelementptr float, ptr %found, i64 %wide.i
+      store float %w, ptr %po
+      br label %out
+    out:
+      ret void
+    """
+    shared = "declare ptr @spmd.shared.s.256.16(ptr)\ndeclare ptr @spmd.shared.u.256.16(ptr)\n"
+    made = kernel(body, [("found", "ptr"), ("x", "ptr")], functions=shared, shared_bytes=512)
+    x, found = to_device(np.arange(128, dtype=np.float32)), to_device(np.zeros(128, np.float32))
+    launch(device, made, 2, 64, found.address, x.address)
+    expected = np.zeros((2, 64), np.float32)
+    rows = np.arange(128, dtype=np.float32).reshape(2, 64)
+    expected[:, :60] = rows[:, :60] + rows[:, shift : 60 + shift]
+    np.testing.assert_array_equal(found.copy_to_host(), expected.ravel())
+    lengths = finalise_kernel(made, made.kernels[0], (64, 1, 1)).lengths
+    assert (lengths is None) == bool(shift)
+
+
+MERGE = f"""
+define void @k(ptr noalias %item, ptr %out, ptr %x, ptr %starts) {{
+entry:
+{GLOBAL_X}
+  %p = getelementptr i64, ptr %starts, i64 %i
+  %first = load i64, ptr %p
+  %p1 = getelementptr i64, ptr %p, i64 1
+  %middle = load i64, ptr %p1
+  %p2 = getelementptr i64, ptr %p, i64 2
+  %last = load i64, ptr %p2
+  br label %loop
+loop:
+  %j = phi i64 [ %first, %entry ], [ %j.next, %step ]
+  %k = phi i64 [ %middle, %entry ], [ %k.next, %step ]
+  %count = phi i64 [ 0, %entry ], [ %more, %step ]
+  %j.in = icmp slt i64 %j, %middle
+  %k.in = icmp slt i64 %k, %last
+  %both = and i1 %j.in, %k.in
+  br i1 %both, label %step, label %done
+step:
+  %pj = getelementptr i32, ptr %x, i64 %j
+  %left = load i32, ptr %pj
+  %pk = getelementptr i32, ptr %x, i64 %k
+  %right = load i32, ptr %pk
+  %same = icmp eq i32 %left, %right
+  %one = zext i1 %same to i64
+  %more = add i64 %count, %one
+  %left.goes = icmp sle i32 %left, %right
+  %left.by = zext i1 %left.goes to i64
+  %j.next = add i64 %j, %left.by
+  %right.goes = icmp sge i32 %left, %right
+  %right.by = zext i1 %right.goes to i64
+  %k.next = add i64 %k, %right.by
+  br label %loop
+done:
+  %q = getelementptr i64, ptr %out, i64 %i
+  store i64 %count, ptr %q
+  ret void
+}}
+"""
+"""Counts the numbers that two neighbouring rows have in common, both in order."""
+
+
+@pytest.mark.parametrize("has_masks", [False, True])
+def test_lanes_that_gather_under_masks_are_slower(
+    device: Device, monkeypatch: pytest.MonkeyPatch, has_masks: bool
+) -> None:  # fmt: skip
+    """Unless there are registers for masks, loops whose lanes gather until the last one ends run thread by thread."""
+    if has_masks:
+        monkeypatch.setattr(cost_model, "has_mask_registers", lambda: True)
+    random = np.random.default_rng(21)
+    rows = [np.sort(random.choice(40, random.integers(0, 20), replace=False)) for _ in range(129)]
+    starts = np.cumsum([0, *map(len, rows)])
+    x, there = to_device(np.concatenate(rows).astype(np.int32)), to_device(starts)
+    out = to_device(np.zeros(128, np.int64))
+    function = device.load(code(MERGE, "k", [("out", "ptr"), ("x", "ptr"), ("starts", "ptr")])).function("k")
+    function.launch(2, 64, pack(function.kernel, out.address, x.address, there.address))
+    expected = [np.intersect1d(one, other).size for one, other in itertools.pairwise(rows)]
+    np.testing.assert_array_equal(out.copy_to_host(), expected)
+    assert (": vectors" in str(function.form)) == has_masks
+
+
+@pytest.mark.parametrize("by_data", [False, True])
+def test_branches_that_are_predicted_stay(device: Device, by_data: bool) -> None:
+    """Under a mask of indices, the same lanes gather in each gang at an edge."""
+    condition = "icmp ne i64 %place, 7" if by_data else "icmp slt i64 %i, %n"
+    text = f"""
+    define void @k(ptr noalias %item, ptr %out, ptr %x, ptr %places, i64 %n) {{
+    entry:
+    {GLOBAL_X}
+      %pp = getelementptr i64, ptr %places, i64 %i
+      %place = load i64, ptr %pp
+      store i64 -1, ptr %pp
+      %in = {condition}
+      br i1 %in, label %do, label %end
+    do:
+      %from = getelementptr float, ptr %x, i64 %place
+      %v = load float, ptr %from
+      %to = getelementptr float, ptr %out, i64 %i
+      store float %v, ptr %to
+      br label %end
+    end:
+      ret void
+    }}"""
+    made = code(text, "k", [("out", "ptr"), ("x", "ptr"), ("places", "ptr"), ("n", "i64")])
+    places = np.random.default_rng(13).permutation(64)
+    there, out = to_device(places), to_device(np.zeros(64, np.float32))
+    x = to_device(np.arange(64, dtype=np.float32))
+    with config.cpu_form.scope("vectors"):
+        launch(device, made, 1, 64, out.address, x.address, there.address, 43)
+        optimised, _ = list_kernel(made, made.kernels[0], (64, 1, 1))
+    chosen = places != 7 if by_data else np.arange(64) < 43
+    np.testing.assert_array_equal(out.copy_to_host(), np.where(chosen, places, 0))
+    assert ("llvm.masked.gather" in optimised) != by_data

@@ -12,7 +12,7 @@ from numba import float32, float64, int16, int32, int64, uint8
 
 import numba_hip as hip
 from hip_runtime import config
-from hip_runtime.drivers.cpu.regions import block_function
+from hip_runtime.drivers.cpu.regions import shared_steps
 from hip_runtime.drivers.cpu.regions.shared_steps import find_shared_steps
 
 KINDS = (uint8, int16, int32, int64, float64)
@@ -168,7 +168,7 @@ def steps_found(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.extend(region.step for region in steps.values())
         return steps
 
-    monkeypatch.setattr(block_function, "find_shared_steps", find)
+    monkeypatch.setattr(shared_steps, "find_shared_steps", find)
     return found
 
 

@@ -30,6 +30,7 @@ from hip_runtime.drivers.cpu.analyses.unit_stride_loops import UnitStrideLoops
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1
+from hip_runtime.drivers.cpu.object_code.host_machine import has_mask_registers
 from hip_runtime.errors import UnsupportedError
 
 _SCALAR, _LANE = 0.27, 0.06
@@ -41,6 +42,10 @@ _STRIDED_ACCESS = 1.0
 _GATHER, _SCATTER = 1.5, 2.0
 """A load or a store whose lanes are not contiguous; of neighbours in memory that a lane accesses at once, for all of
 them together."""
+
+_MASKED_GATHER = 4.0
+"""A load under a mask whose lanes are not contiguous, for processors without registers for masks: what chooses each
+lane's address, and the mask, which has as many bits as the addresses then, count with it."""
 
 _NARROW_SCATTER = 4.0
 """A store of less than 32 bits whose lanes are not contiguous: no processor has an instruction for it, so lanes store
@@ -251,7 +256,8 @@ class _Estimate:
         if (unit_stride and not self._is_repeated(address, loops)) or value in self._rows:
             return scalar, _GATHER + _ROWS_PER_BYTE * self._size_of(accessed)
         if value.opcode == "load":
-            return scalar, _GATHER / self._count_neighbours(value, block)
+            is_chosen = block in self._shapes.masked and not has_mask_registers()
+            return scalar, (_MASKED_GATHER if is_chosen else _GATHER) / self._count_neighbours(value, block)
         if self._size_of(accessed) < _LEAST_SCATTERED:
             return scalar, _NARROW_SCATTER
         return scalar, _SCATTER / self._count_neighbours(value, block)

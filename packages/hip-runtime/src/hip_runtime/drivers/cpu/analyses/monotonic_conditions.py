@@ -8,13 +8,18 @@ from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 
 
-def is_decided_by_ends(shapes: VectorShapes, condition: Value, block: Block, expected: bool) -> bool:
-    """Whether *condition*, defined in *block*, is *expected* in all lanes if it is in the first and in the last; where
-    numbers have to differ, with the same one the larger in both."""
-    if not isinstance(condition, Instruction) or shapes.homes.get(condition) is not block:
+def is_decided_by_ends(
+    shapes: VectorShapes, condition: Value, block: Block, expected: bool, *, anywhere: bool = False
+) -> bool:
+    """Whether *condition*, defined in *block* or *anywhere* before it, is *expected* in all lanes if it is in the first
+    and in the last; where numbers have to differ, with the same one the larger in both."""
+    if not isinstance(condition, Instruction) or not (anywhere or shapes.homes.get(condition) is block):
         return False
     if parts := split_condition(condition, expected):
-        return all(shapes.of(part, block) == 0 or is_decided_by_ends(shapes, part, block, expected) for part in parts)
+        return all(
+            shapes.of(part, block) == 0 or is_decided_by_ends(shapes, part, block, expected, anywhere=anywhere)
+            for part in parts
+        )
     if not (read_order(condition, expected) or (condition.opcode == "icmp" and is_difference(condition, expected))):
         return False
     return all(shapes.of(value, block) is not VARYING for value in condition.operands)

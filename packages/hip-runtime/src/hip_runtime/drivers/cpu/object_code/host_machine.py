@@ -12,6 +12,9 @@ from hip_devicelib.isolated_codegen import make_host_machine
 LIBRARIES = ("libm.so.6", "libgcc_s.so.1", "libSystem.dylib")
 """Libraries with functions that machine code may call."""
 
+_LEAST_MASKED = 4
+"""Bytes of the smallest elements that AVX loads and stores under a mask, and AVX-512 without its extension BW."""
+
 
 @cache
 def target_machine() -> Any:
@@ -45,6 +48,14 @@ def spreads_masks() -> bool:
     puts such bits apart."""
     features = llvm.get_host_cpu_features()
     return bool(features.get("avx512bw") and features.get("avx512vl") and features.get("bmi2"))
+
+
+@cache
+def masks_neighbours(nbytes: int) -> bool:
+    """Whether the current processor has instructions that load and store vectors of elements of *nbytes* under a
+    mask."""
+    features = llvm.get_host_cpu_features()
+    return bool(features.get("avx512bw") or (features.get("avx") and nbytes >= _LEAST_MASKED))
 
 
 @cache

@@ -30,9 +30,7 @@ from hip_runtime.drivers.cpu.regions import grid_barrier, spin_schedule, wave_sc
 from hip_runtime.drivers.cpu.regions.active_threads import (
     Limit,
     choose_directions,
-    count_active,
     find_limit,
-    only_writes,
 )
 from hip_runtime.drivers.cpu.regions.block_writer import BlockWriter
 from hip_runtime.drivers.cpu.regions.bounds_versioning import BoundsVersioning
@@ -46,12 +44,11 @@ from hip_runtime.drivers.cpu.regions.gang_region import (
     PausingGangs,
     SharedSteps,
 )
-from hip_runtime.drivers.cpu.regions.only_gang import count_lanes as only_gang_lanes
 from hip_runtime.drivers.cpu.regions.outline import StatePlaces
 from hip_runtime.drivers.cpu.regions.parallel_loops import is_independent, mark_independent
 from hip_runtime.drivers.cpu.regions.row_prefetches import find_row_loads, write_prefetches
 from hip_runtime.drivers.cpu.regions.scalar_region import ScalarRegion
-from hip_runtime.drivers.cpu.regions.shared_steps import find_shared_steps
+from hip_runtime.drivers.cpu.regions.shared_steps import find_gang_work
 from hip_runtime.drivers.cpu.regions.storage import Slot
 from hip_runtime.drivers.cpu.regions.thread_loop import ThreadLoop
 from hip_runtime.drivers.cpu.regions.wave_operation import WaveOperation
@@ -82,20 +79,7 @@ class BlockFunction(BlockWriter):
         self._size_of = size_of
         self._strides = ThreadStrides(AXES[item.axes[0]], graph.uniformity.varying, size_of)
         along = item.axes[0]
-        transfers = self.ctx.transfers
-        self._active = {
-            region: count_active(region, graph, transfers, AXES[along], self._most_lanes) for region in graph.regions
-        }
-        """How many threads of a row do anything in each region."""
-        self._only_gangs = {
-            region: only_gang_lanes(region, active, item, gang_plan, self._strides)
-            for region, active in self._active.items()
-        }
-        self._steps = find_shared_steps(
-            {region: active for region, active in self._active.items() if self._only_gangs[region] is None},
-            {region for region in graph.regions if only_writes(region, graph, transfers)},
-            item, gang_plan, size_of, self._strides,
-        )  # fmt: skip
+        self._work = find_gang_work(graph, self.ctx.transfers, item, gang_plan, size_of, self._strides)
         self._alignments = align_gangs(gang_plan.width, AXES[along], item.block[along], False, item.multiple or 1)
         self._gang_regions = GangRegionWriter(self.ctx, item, size_of, gang_plan)
 
@@ -205,7 +189,8 @@ class BlockFunction(BlockWriter):
             divides_rows(region, self.divisions, self.ctx.transfers)
             or splits_gangs_in(region, self._alignments, self.ctx.transfers)
         )
-        active, only_gang, steps = self._active[region], self._only_gangs[region], self._steps.get(region)
+        work = self._work
+        active, only_gang, steps = work.active[region], work.only_gangs[region], work.steps.get(region)
         strided = 2 <= (self._strides.farthest(region.blocks, "store") or 0) <= MAX_STRIDE
         edges = active == self._most_lanes and has_edge_threads(region, self.graph, AXES[self.item.axes[0]])
         joined = self.item.tile > 1

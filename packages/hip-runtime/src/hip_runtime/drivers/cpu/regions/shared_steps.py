@@ -10,10 +10,11 @@ regions that fill the array and read it are written so, too; else it has to be i
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
 from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.shared_places import find_shared_place
@@ -22,8 +23,11 @@ from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.model import Instruction
 from hip_runtime.drivers.cpu.llvmir import I1
 from hip_runtime.drivers.cpu.object_code.host_machine import vector_bytes
-from hip_runtime.drivers.cpu.regions.formation import Region
+from hip_runtime.drivers.cpu.regions.active_threads import count_active, only_writes
+from hip_runtime.drivers.cpu.regions.context_values import Transfer
+from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan, SharedSteps, has_loop
+from hip_runtime.drivers.cpu.regions.only_gang import count_lanes
 
 _MOST_GANGS = 32
 """The most gangs that are written out: more elements do not fit the registers, and take LLVM long."""
@@ -33,6 +37,35 @@ _MOST_INSTRUCTIONS = 2000
 
 _ACCESSES = ("load", "store")
 _ELEMENTS = (ir.IntType, ir.HalfType, ir.FloatType, ir.DoubleType, ir.PointerType)
+
+
+@dataclass(frozen=True)
+class GangWork:
+    """What the threads of each region do that decides how gangs run it."""
+
+    active: dict[Region, int]
+    """How many threads of a row do anything."""
+    only_gangs: dict[Region, int | None]
+    """The lanes of the gang that runs it alone, see `only_gang`."""
+    steps: dict[Region, SharedSteps]
+    """What it accesses in shared memory, where gangs are to run it so."""
+
+
+def find_gang_work(
+    graph: RegionGraph, transfers: Mapping[Instruction, Transfer], item: WorkItem, plan: GangPlan, size_of: SizeOf,
+    strides: ThreadStrides,
+) -> GangWork:  # fmt: skip
+    """What threads with *strides* do in the regions of a kernel between which values get by *transfers*."""
+    along = item.axes[0]
+    most = item.extents[0] if item.lengths is None else item.limits[0]
+    active = {region: count_active(region, graph, transfers, AXES[along], most) for region in graph.regions}
+    only_gangs = {region: count_lanes(region, number, item, plan, strides) for region, number in active.items()}
+    steps = find_shared_steps(
+        {region: number for region, number in active.items() if only_gangs[region] is None},
+        {region for region in graph.regions if only_writes(region, graph, transfers)},
+        item, plan, size_of, strides,
+    )  # fmt: skip
+    return GangWork(active, only_gangs, steps)
 
 
 def find_shared_steps(

@@ -11,16 +11,19 @@ from hip_runtime.drivers.cpu.abi.intrinsics import CUT, YIELD
 from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
-from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
+from hip_runtime.drivers.cpu.analyses.thread_strides import ThreadStrides
+from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
 from hip_runtime.drivers.cpu.ir.model import Constant, Instruction
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I32
 from hip_runtime.drivers.cpu.regions.block_body import run_block
 from hip_runtime.drivers.cpu.regions.common_branches import cut_behind_common_branches
+from hip_runtime.drivers.cpu.regions.context_values import plan_transfers
 from hip_runtime.drivers.cpu.regions.formation import RegionGraph, cut_at_sync_points
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.regions.needless_barriers import drop_needless_barriers
 from hip_runtime.drivers.cpu.regions.private_layout import interleave_kept
+from hip_runtime.drivers.cpu.regions.shared_steps import find_gang_work
 from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, MIN_LANES, REGIONS
 from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph, multiplies_length, read_kernel
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
@@ -82,7 +85,7 @@ def write_regions(request: KernelRequest, graph: KernelGraph, form: str, reason:
         regions = drop_needless_barriers(regions, AXES[graph.item.axes[0]], graph.item.threads, size_of)
     if gangs.width > 1 and not gangs.numbered:
         regions = cut_behind_common_branches(regions, AXES[graph.item.axes[0]])
-    multiple = _share_lengths(graph, regions, gangs)
+    multiple = _share_lengths(graph, regions, gangs, size_of)
     regions = interleave_kept(regions, graph.item.threads, size_of)
     kind = kernel_type(request.kernel)
     body = run_block(regions, graph.item, kind, graph.module, request.machine.target_data, gangs)
@@ -98,13 +101,13 @@ def _keeps_order(item: WorkItem, gangs: GangPlan) -> bool:
     return is_row and gangs.width > 1 and not (gangs.numbered or gangs.lockstep or item.observed)
 
 
-def _share_lengths(graph: KernelGraph, regions: RegionGraph, gangs: GangPlan) -> int:
+def _share_lengths(graph: KernelGraph, regions: RegionGraph, gangs: GangPlan, size_of: SizeOf) -> int:
     """Decide whether the code serves several lengths of blocks, and what these have to be a multiple of then: nothing
     if there is code for a part of a gang in any case, as where threads may have returned."""
     item = graph.item
     if item.lengths is None:
         return 1
-    if _serves_lengths(regions, gangs):
+    if _serves_lengths(regions, gangs) and not _keeps_in_registers(regions, item, gangs, size_of):
         multiple = math.gcd(item.block[0], item.lengths[0])  # no gang is wider than the shortest block
         serves_any = multiple % gangs.width != 0 or (multiple < WIDEST and any(part.masked for part in regions.regions))
         item.multiple = 1 if serves_any else multiple
@@ -127,3 +130,12 @@ def _serves_lengths(regions: RegionGraph, gangs: GangPlan) -> bool:
         for region in regions.regions
         if any(has_effect(value) for block in region.blocks for value in block.instructions[:-1])
     )
+
+
+def _keeps_in_registers(regions: RegionGraph, item: WorkItem, gangs: GangPlan, size_of: SizeOf) -> bool:
+    """Whether the gangs of a known number of threads would keep elements of shared arrays in registers."""
+    lengths, item.lengths = item.lengths, None
+    strides = ThreadStrides(AXES[item.axes[0]], regions.uniformity.varying, size_of)
+    work = find_gang_work(regions, plan_transfers(regions, None), item, gangs, size_of, strides)
+    item.lengths = lengths
+    return bool(work.steps)

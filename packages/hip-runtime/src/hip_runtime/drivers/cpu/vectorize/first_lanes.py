@@ -59,7 +59,7 @@ class FirstLanesWidener(Widener):
                 self.vector(instruction.arguments[1]), lanes.vector_of(I32, sources[:count])
             )
         else:
-            self.lanes, self._whole = VectorBuilder(self.builder, count), lanes
+            self.lanes, self._whole = VectorBuilder(self.builder, count, lanes.entry), lanes
             part = super()._write_result(instruction, shape)
             self.lanes, self._whole = lanes, None
         return lanes.shuffle(part, lanes.vector_of(I32, [min(lane, count) for lane in range(lanes.width)]))

@@ -25,6 +25,7 @@ from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction
 from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, PTR, VOID, allocate
+from hip_runtime.drivers.cpu.vectorize.brought_conditions import bring_conditions
 from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_rows
 from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
 from hip_runtime.drivers.cpu.vectorize.coherent_values import CoherentValues
@@ -159,7 +160,7 @@ class GangFunction:
         self._builder = builder = ir.IRBuilder(function.append_basic_block("gang"))
         if self._item.has_lines:
             keep_lines(builder)
-        self._lanes = VectorBuilder(builder, self.width)
+        self._lanes = VectorBuilder(builder, self.width, self._entry)
         first, done = builder.block, builder.append_basic_block("done")
         count = function.args[len(self._graph.arguments)]
         arguments = list(function.args[: len(self._graph.arguments)])
@@ -297,6 +298,9 @@ class GangFunction:
     def version_coherent(self) -> Collection[Block]:
         """Version what follows coherent divisions and branches; the blocks of gangs whose divisions are not."""
         self._record("vector_shapes")
+        if bring_conditions(self.shapes):
+            self.shapes = self._shapes(self.early_exits)
+            self._record("bring_conditions")
         values = CoherentValues(self._graph, self.early_exits, self.width)
         for coherent in (values, CoherentBranches(self._graph, self.early_exits)):
             while coherent.version_next(self.shapes):

@@ -8,9 +8,11 @@ from hip_devicelib.cached_property import cached_property
 from hip_runtime.drivers.cpu.abi.work_item import KeepsTables
 from hip_runtime.drivers.cpu.analyses.clamped_addresses import ClampedAddress, find_clamped_address
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
+from hip_runtime.drivers.cpu.analyses.data_masks import find_data_masked
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
 from hip_runtime.drivers.cpu.analyses.joint_updates import find_joint_updates
 from hip_runtime.drivers.cpu.analyses.linear_addresses import find_leaves
+from hip_runtime.drivers.cpu.analyses.neighbours import Neighbours
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.strided_groups import StridedGroups
@@ -18,10 +20,11 @@ from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1
-from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
+from hip_runtime.drivers.cpu.object_code.host_machine import has_mask_registers, masks_neighbours, spreads_masks
 from hip_runtime.drivers.cpu.vectorize.apart_accesses import ApartAccesses
 from hip_runtime.drivers.cpu.vectorize.appended_stores import is_appended, write_appended
 from hip_runtime.drivers.cpu.vectorize.clamped_loads import ClampedLoads
+from hip_runtime.drivers.cpu.vectorize.filled_rows import find_filled_rows, store_row
 from hip_runtime.drivers.cpu.vectorize.row_loads import load_rows
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
 from hip_runtime.drivers.cpu.vectorize.strided_accesses import (
@@ -46,13 +49,16 @@ class MemoryAccesses(ApartAccesses):
     """The loads of this block that take the elements between each other's, once that was asked."""
     _clamped_loads: ClampedLoads | None = None
     """Writes loads of this block at clamped indices, once there is one."""
+    _rows: dict[Instruction, Neighbours] | None = None
+    """The stores of this block that fill rows of memory together, once they were looked for."""
     _updates: TabledUpdates | None = None
     """The last updates of tables of this block, once there are any."""
 
     def begin(self, block: Block, mask: ir.Value | None) -> None:
         """Start another block."""
         super().begin(block, mask)
-        self._groups = self._clamped_loads = self._updates = None
+        self.lanes.has_steady_masks = not has_mask_registers() and block not in self._data_masked
+        self._groups = self._clamped_loads = self._rows = self._updates = None
 
     @cached_property
     def _clamped(self) -> dict[Instruction, ClampedAddress | None]:
@@ -170,7 +176,7 @@ class MemoryAccesses(ApartAccesses):
         """A load of elements that are *stride* of them apart: 1 if they are neighbours, -1 in the opposite order."""
         align = self._align_of_base(align, stride * size_in_memory(kind))
         if stride == 1:
-            return self.lanes.load(kind, base, self.mask, align)
+            return self._load_neighbours(kind, base, align)
         if stride == REVERSED:
             return load_reversed(self.lanes, kind, base, self.mask, align)
         return load_strided(self.lanes, kind, base, stride, self.mask, align)
@@ -193,7 +199,8 @@ class MemoryAccesses(ApartAccesses):
             self.store_contiguous(self.vector(value), pointer, align)
         elif stride := self.element_stride(value.type, pointer):
             self.form, self.stride = _form_of(stride)
-            self._store_strided(self.vector(value), self.scalar(pointer), stride, align)
+            if not self._store_in_row(instruction):
+                self._store_strided(self.vector(value), self.scalar(pointer), stride, align)
         elif is_appended(self, pointer, value.type):
             self.form = remarks.SPECULATED
             write_appended(self, self.vector(value), pointer, align)
@@ -202,18 +209,44 @@ class MemoryAccesses(ApartAccesses):
 
     def load_contiguous(self, kind: ir.Type, pointer: Value, align: int) -> ir.Value:
         """A load of *kind* from neighbours."""
-        mask = None if is_private_address(pointer) else self.mask
-        return self.lanes.load(kind, self.scalar(pointer), mask, self._align_of_base(align, size_in_memory(kind)))
+        align = self._align_of_base(align, size_in_memory(kind))
+        if is_private_address(pointer):
+            return self.lanes.load(kind, self.scalar(pointer), None, align)
+        return self._load_neighbours(kind, self.scalar(pointer), align)
+
+    def _load_neighbours(self, kind: ir.Type, base: ir.Value, align: int) -> ir.Value:
+        if self._is_branched_for(kind):
+            return self.lanes.gather(kind, self.lanes.spread(base, size_in_memory(kind)), self.mask, align)
+        return self.lanes.load(kind, base, self.mask, align)
 
     def store_contiguous(self, values: ir.Value, pointer: Value, align: int) -> None:
         """Store to neighbours. In a private array the elements of inactive lanes are written, too, but not changed:
         without a mask, LLVM can keep it in registers."""
-        mask, place = self.mask, self.scalar(pointer)
+        place = self.scalar(pointer)
         align = self._align_of_base(align, size_in_memory(values.type.element))
-        if mask is not None and is_private_address(pointer):
-            values = self.lanes.blend(mask, values, self.lanes.load(values.type.element, place, None, align))
-            mask = None
-        self.lanes.store(values, place, mask, align)
+        if not is_private_address(pointer):
+            self._store_neighbours(values, place, align)
+            return
+        if self.mask is not None:
+            values = self.lanes.blend(self.mask, values, self.lanes.load(values.type.element, place, None, align))
+        self.lanes.store(values, place, None, align)
+
+    def _store_neighbours(self, values: ir.Value, base: ir.Value, align: int) -> None:
+        kind = values.type.element
+        if self._is_branched_for(kind):
+            self.lanes.scatter(values, self.lanes.spread(base, size_in_memory(kind)), self.mask, align)
+        else:
+            self.lanes.store(values, base, self.mask, align)
+
+    def _is_branched_for(self, kind: ir.Type) -> bool:
+        """Whether LLVM would access neighbours of *kind* behind a branch for each lane, which is often mispredicted."""
+        if self.mask is None or has_mask_registers() or self.lanes.has_steady_masks:
+            return False
+        return not masks_neighbours(size_in_memory(kind))
+
+    @cached_property
+    def _data_masked(self) -> frozenset[Block]:
+        return find_data_masked(self.shapes)
 
     def _store_scattered(self, instruction: Instruction, align: int) -> None:
         """Store to addresses that need not be contiguous."""
@@ -222,8 +255,10 @@ class MemoryAccesses(ApartAccesses):
             self.form = remarks.GATHERED
             self.store_apart(instruction)
             return
-        values, pointers = self.vector(value), self.vector(pointer)
         self.form, self.stride = (remarks.SPECULATED, 0) if stride == 1 else _form_of(stride)
+        if stride > 1 and self._store_in_row(instruction):
+            return
+        values, pointers = self.vector(value), self.vector(pointer)
         base, holds = self._speculated.base(pointer)
         with self.builder.if_else(holds) as (speculated, otherwise):
             with speculated:
@@ -231,11 +266,32 @@ class MemoryAccesses(ApartAccesses):
             with otherwise:
                 self.lanes.scatter(values, pointers, self.mask, align)
 
+    def _store_in_row(self, store: Instruction) -> bool:
+        """Store elements in steps together with those of the block that store all in between, or leave *store* to the
+        last one of these; ``False`` if there are none."""
+        if self.mask is not None or self.lockstep:
+            return False
+        if self._rows is None:
+            self._rows = find_filled_rows(self)
+        row = self._rows.get(store)
+        if row is not None and store is row.latest:
+            store_row(self, row)
+        return row is not None
+
+    def step_of(self, store: Instruction) -> int:
+        """How many elements lanes of *store* are apart, certainly or unless an index is negative."""
+        value, pointer = store.operands
+        return self.element_stride(value.type, pointer) or self.speculated_stride(value.type, pointer)
+
+    def base_of(self, pointer: Value) -> tuple[ir.Value, ir.Value]:
+        """The first lane's address of an access in steps, and whether lanes are in steps."""
+        return self._speculated.base(pointer)
+
     def _store_strided(self, values: ir.Value, base: ir.Value, stride: int, align: int) -> None:
         """The reverse of `_load_strided`."""
         align = self._align_of_base(align, stride * size_in_memory(values.type.element))
         if stride == 1:
-            self.lanes.store(values, base, self.mask, align)
+            self._store_neighbours(values, base, align)
         elif stride == REVERSED:
             store_reversed(self.lanes, values, base, self.mask, align)
         else:

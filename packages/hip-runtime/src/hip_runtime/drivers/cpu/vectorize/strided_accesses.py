@@ -89,6 +89,21 @@ def store_strided(
         lanes.store(spread, at, active, _align_at(align, begin * size_in_memory(kind)))
 
 
+def store_interleaved(lanes: VectorBuilder, values: Sequence[ir.Value], place: ir.Value, align: int) -> None:
+    """Store what each lane has in *values* one after another, and what the next lane has behind it, from *place* on."""
+    width, count = lanes.width, len(values)
+    whole = values[0]
+    for number, value in enumerate(values[1:], 1):  # the elements of a lane are neighbours in `whole`
+        longer = lanes.shuffle(value, lanes.vector_of(I32, [min(lane, width - 1) for lane in range(width * number)]))
+        order = [
+            width * number + lane if member == number else lane * number + member
+            for lane in range(width) for member in range(number + 1)
+        ]  # fmt: skip
+        whole = lanes.merge(whole, longer, lanes.vector_of(I32, order))
+    assert whole.type.count == width * count
+    lanes.store(whole, place, None, align)
+
+
 def _element(lanes: VectorBuilder, kind: ir.Type, place: ir.Value, number: int, mask: ir.Value | None) -> ir.Value:
     """The address of an element behind *place*, which is that of the first lane: under a mask perhaps nowhere."""
     if not number:

@@ -8,20 +8,28 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.ir.symbol_declarations import Spelled
 from hip_runtime.drivers.cpu.ir.writer import Assembled, Part, typed
-from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID, allocate
+from hip_runtime.drivers.cpu.object_code.host_machine import has_mask_registers
 from hip_runtime.errors import UnsupportedError
+
+_IDLE_WORDS = 2
+"""Words that one lane accesses at once, at most."""
 
 _FLOATS = {"half": "f16", "float": "f32", "double": "f64"}
 
 
 class VectorBuilder:
-    """Writes vectors of *width* lanes at the position of *builder*."""
+    """Writes vectors of *width* lanes at the position of *builder*; *entry* allocates memory on the stack."""
 
-    def __init__(self, builder: ir.IRBuilder, width: int) -> None:
+    def __init__(self, builder: ir.IRBuilder, width: int, entry: ir.IRBuilder | None = None) -> None:
         self.builder = builder
+        self.entry = entry
         self.width = width
         self._types: dict[str, ir.VectorType] = {}
         self._constants: dict[tuple[object, ...], ir.Value] = {}
+        self._idle_place: ir.AllocaInstr | None = None
+        self.has_steady_masks = False
+        """Whether masks are those of the same few lanes again and again, so that branches on them are predicted."""
 
     def type_of(self, kind: ir.Type) -> ir.Type:
         """The type of a vector of *kind*; `UnsupportedError` if there is none."""
@@ -175,10 +183,13 @@ class VectorBuilder:
         """A gather: a load from an address for each lane.
 
         If all lanes are active it is made of scalar loads: a gather instruction is not faster, and on some processors
-        several times slower if the values are not in the first-level cache.
+        several times slower if the values are not in the first-level cache. So it is for processors whose instructions
+        take no masks, where LLVM would make a branch for each lane, unless that is predicted: see `_keep_idle`.
         """
         vector = self.type_of(kind)
         whole = self.undefined(vector)
+        if mask is not None and self._avoids_branches:
+            places, mask = self._keep_idle(places, mask, align), None
         if mask is None:
             builder = self.builder
             for lane in map(I32, range(self.width)):
@@ -205,7 +216,23 @@ class VectorBuilder:
             with several:
                 self._scatter(value, places, mask, align)
 
+    @property
+    def _avoids_branches(self) -> bool:
+        """Whether LLVM would make a branch for each lane of a mask that is often mispredicted."""
+        return not (has_mask_registers() or self.has_steady_masks)
+
+    def _keep_idle(self, places: ir.Value, mask: ir.Value, align: int) -> ir.Value:
+        """*places*, but for lanes that are not in *mask* a place on the stack that nothing else uses, which any of them
+        may access: a branch around the access would be mispredicted as often as masks change."""
+        assert self.entry is not None
+        place = self._idle_place = self._idle_place or allocate(self.entry, ir.ArrayType(I64, _IDLE_WORDS), "idle")
+        place.align = max(place.align or I64.width // 8, align)
+        return self.builder.select(mask, places, self.splat(place))
+
     def _scatter(self, value: ir.Value, places: ir.Value, mask: ir.Value, align: int) -> None:
+        if self._avoids_branches:
+            self.scatter(value, self._keep_idle(places, mask, align), None, align)
+            return
         name = f"llvm.masked.scatter.{mangle(value.type)}.{mangle(places.type)}"
         self._call_aligned(name, VOID, [value, places, mask], align, 2)
 

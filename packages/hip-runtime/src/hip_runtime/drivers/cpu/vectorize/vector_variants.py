@@ -64,7 +64,7 @@ class Variants:
             raise UnsupportedError(f"lanes return from {function.name!r} in different blocks")
         *values, mask = made.args
         code = Widener(
-            VectorBuilder(builder, width), shapes, self._item, self._symbols, entry, [*values, place], {}, self
+            VectorBuilder(builder, width, entry), shapes, self._item, self._symbols, entry, [*values, place], {}, self
         )
         PredicatedFunction(code, mask, done, {}, None).write()
         entry.branch(first)

@@ -1,0 +1,42 @@
+"""Comparisons that are made in another block than the branch on them, made once more where lanes branch.
+
+Of ``for i in range(y, height, step_y): for j in range(x, width, step_x)``, LLVM moves ``x < width`` out of the loop
+over rows. Where it is known what is compared, the first and the last lane tell for all (`uniform_condition`), so that
+gangs which take the branch as a whole need no mask for the inner loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hip_runtime.drivers.cpu.analyses.conditions import split_condition
+from hip_runtime.drivers.cpu.analyses.monotonic_conditions import is_decided_by_ends
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+
+
+def bring_conditions(shapes: VectorShapes) -> bool:
+    """Make such comparisons again in the blocks that end in a divergent branch on them; whether there were any."""
+    found = False
+    for block in shapes.divergent - shapes.masked:
+        end = block.terminator
+        if end.opcode != "br" or shapes.homes.get(end.operands[0]) in (None, block):
+            continue
+        for expected in (True, False):
+            if is_decided_by_ends(shapes, end.operands[0], block, expected, anywhere=True):
+                end.operands = [_bring(end.operands[0], expected, block, shapes)]
+                found = True
+                break
+    return found
+
+
+def _bring(condition: Value, expected: bool, block: Block, shapes: VectorShapes) -> Value:
+    """*condition*, or a copy of it at the end of *block* if it varies."""
+    if not isinstance(condition, Instruction) or shapes.of(condition, block) == 0:
+        return condition
+    copy = replace(condition)
+    if parts := split_condition(condition, expected):
+        brought = {part: _bring(part, expected, block, shapes) for part in parts}
+        copy.operands = [brought.get(operand, operand) for operand in condition.operands]
+    block.instructions.insert(-1, copy)
+    return copy

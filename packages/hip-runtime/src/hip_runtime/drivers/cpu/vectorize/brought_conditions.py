@@ -20,11 +20,12 @@ def bring_conditions(shapes: VectorShapes) -> bool:
     found = False
     for block in shapes.divergent - shapes.masked:
         end = block.terminator
-        if end.opcode != "br" or shapes.homes.get(end.operands[0]) in (None, block):
+        condition = end.operands[0] if end.opcode == "br" else None
+        if not isinstance(condition, Instruction) or shapes.homes[condition] is block:
             continue
         for expected in (True, False):
-            if is_decided_by_ends(shapes, end.operands[0], block, expected, anywhere=True):
-                end.operands = [_bring(end.operands[0], expected, block, shapes)]
+            if is_decided_by_ends(shapes, condition, block, expected, anywhere=True):
+                end.operands = [_bring(condition, expected, block, shapes)]
                 found = True
                 break
     return found

@@ -168,10 +168,15 @@ class CompileOptions:
         return bounds[1]
 
 
-NOT_OURS = {
+NEEDLESS = {
     "parallel": "a kernel runs in parallel over its grid",
     "nopython": "kernels are always compiled so",
     "nogil": "kernels run without Python's lock",
+}
+"""Options of Numba's other decorators that say what holds for every kernel, and what that is."""
+
+NOT_OURS = {
+    **NEEDLESS,
     "target": "the device is chosen when a kernel is launched, see hip.select_device",
     "locals": "variables have the types that they are assigned: np.float32(x)",
 }

@@ -169,6 +169,8 @@ def jit(
         Gives the function that is compiled in the place of the decorated one: called with that and the types of its
         arguments, for each new tuple of them. Such a function is not kept in the cache; see `Rewriting`.
     """
+    if "func_or_sig" in options:  # Numba's name for the parameter
+        function_or_signature = options.pop("func_or_sig")
     chosen = CompileOptions.of_jit(without_needless(options))
     advise_on_options(chosen)
     make = partial(_dispatcher, options=chosen, device=device, extensions=_checked(extensions, device))

@@ -149,6 +149,11 @@ class CompileOptions:
         return most
 
     @property
+    def inlining(self) -> Any:
+        """``inline`` as Numba's inliner takes it."""
+        return inlined_if_possible if self.inline == "always" else self.inline
+
+    @property
     def min_unit_blocks(self) -> int | None:
         """How many blocks should share a compute unit, under ``launch_bounds``; None if unspecified."""
         bounds = self.launch_bounds
@@ -166,6 +171,12 @@ class CompileOptions:
                 "unit and blocks of a cluster, each 1 or more"
             )
         return bounds[1]
+
+
+def inlined_if_possible(call: Any, caller: Any, callee: Any) -> bool:
+    """Numba's cost model for ``inline="always"``: all calls but those that pass the elements of a tuple, which it
+    cannot inline. Python itself makes such a call of one with more than 30 arguments."""
+    return call.vararg is None
 
 
 NEEDLESS = {

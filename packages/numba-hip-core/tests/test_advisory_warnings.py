@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import hip
-from numba.core.errors import NumbaInvalidConfigWarning, NumbaPerformanceWarning
+from numba.core.errors import NumbaInvalidConfigWarning, NumbaPerformanceWarning, NumbaWarning
 
 from hip_runtime.errors import SettingError
 from numba_hip import config
 from numba_hip.compilation.options import CompileOptions
+from numba_hip.errors import OptionError
 
 
 def add_one(values: Any) -> None:
@@ -108,3 +109,22 @@ def test_settings_are_the_defaults_of_options(monkeypatch: pytest.MonkeyPatch) -
             patch.setenv(setting.variable, "yes")
             with pytest.raises(SettingError, match=f"{setting.variable}='yes': must be 0 or 1"):
                 setting()
+
+
+def test_options_that_hold_for_every_kernel_are_ignored_with_a_warning() -> None:
+    with config.option_warnings.scope(True):
+        with pytest.warns(NumbaWarning, match="jit ignores parallel=True: a kernel runs in parallel over its grid"):
+            twice = hip.jit(device=True, parallel=True)(lambda x: 2 * x)
+        with pytest.warns(NumbaWarning, match="jit ignores nopython=True"):
+
+            @hip.jit(nopython=True)
+            def kernel(values: Any) -> None:
+                values[0] = twice(values[0])
+
+        with pytest.raises(OptionError, match=r"no option locals \(variables have the types"):
+            hip.jit(locals={})
+    values = np.array([3])
+    kernel[1, 1](values)
+    assert values[0] == 6
+    with pytest.raises(OptionError, match=r"no option nopython \(kernels are always compiled so\)"):
+        hip.jit(nopython=True)

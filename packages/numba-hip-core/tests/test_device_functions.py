@@ -236,3 +236,30 @@ class TestReturnedArrays:
             part(a, b, hip.grid(1))[0] += 10
 
         assert kernel.compile("void(float64[::1], float64[::1])", "gfx942").object()
+
+
+def test_inlined_functions_with_more_arguments_than_python_passes_one_by_one():
+    names = [f"x{number}" for number in range(32)]
+    source = f"def total({', '.join(names)}):\n    return {' + '.join(names)}\n"
+    source += f"def kernel(a):\n    a[0] = total({', '.join(f'a[{number}]' for number in range(32))})\n"
+    space = {}
+    exec(source, space)
+    space["total"] = hip.jit(device=True, inline="always")(space["total"])
+    a = np.arange(32)
+    hip.jit(space["kernel"])[1, 1](a)
+    assert a[0] == 31 * 16
+
+
+def test_elements_of_a_tuple_are_passed_to_an_inlined_function():
+    @hip.jit(device=True, inline=True)
+    def difference(x, y):
+        return x - y
+
+    @hip.jit
+    def kernel(a):
+        pair = (a[0], a[1])
+        a[2] = difference(*pair)
+
+    a = np.array([7, 3, 0])
+    kernel[1, 1](a)
+    assert a[2] == 4

@@ -155,3 +155,16 @@ def test_waves_of_a_simd_unit() -> None:
         hip.jit(waves_per_eu=2, launch_bounds=(256, 2))
     with pytest.raises(TypingError, match="waves_per_eu=9: a SIMD unit of gfx942 has room for 8 waves"):
         hip.compile(sum_of_products, signature, target="gfx942", waves_per_eu=9)
+
+
+def test_the_first_parameter_has_the_name_that_numba_gives_it():
+    twice = hip.jit(func_or_sig=None, device=True)(lambda x: 2 * x)
+
+    @hip.jit(func_or_sig="void(int64[:])")
+    def kernel(values):
+        values[0] = twice(values[0])
+
+    values = np.array([4])
+    kernel[1, 1](values)
+    assert values[0] == 8
+    assert hip.jit(func_or_sig=kernel.py_func).py_func is kernel.py_func

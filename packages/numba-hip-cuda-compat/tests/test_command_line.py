@@ -26,6 +26,30 @@ def test_a_script_runs_posed_with_its_arguments(run_python: Callable[..., object
     assert result.stdout == f"HIP ['programs/script.py', '--flag', '-m', 'x'] {folder} 42\n"
 
 
+STARTING = """\
+import multiprocessing
+from numba import cuda
+
+def tell(queue):
+    queue.put(cuda.implementation)
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    worker = context.Process(target=tell, args=[queue])
+    worker.start()
+    print(queue.get(timeout=60))
+    worker.join()
+"""
+
+
+def test_the_processes_of_a_program_are_posed(run_python: Callable[..., object], tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(STARTING)
+    result = run_python("-m", "numba_hip_cuda", "script.py", folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "HIP\n"
+
+
 RACING = """\
 import numpy as np
 from numba import cuda

@@ -32,6 +32,7 @@ def test_devices_by_their_class(cuda: ModuleType) -> None:
     assert isinstance(cuda.get_current_device(), driver.Device)
     assert not isinstance(17, driver.Device)
     assert (device.id, device.name) == (0, cuda.gpus[0].name)
+    assert cuda.gpus[0]._device is device
     assert device.compute_capability >= driver.MIN_REQUIRED_CC
     assert isinstance(device.uuid, str)
     assert len(device.uuid) >= 16

@@ -57,8 +57,8 @@ implicit_copy_warnings: Setting[bool | None] = Setting(
 
 option_warnings: Setting[bool] = Setting(
     "NUMBA_HIP_OPTION_WARNINGS",
-    "1 warns of options of jit that make little sense together: debug with opt, debug with lineinfo; the default is "
-    "0. Read when a function is decorated.",
+    "1 warns of options of jit that make little sense together: debug with opt, debug with lineinfo, and of nopython, "
+    "nogil and parallel, which are errors otherwise; the default is 0. Read when a function is decorated.",
     switch,
     lambda: False,
 )

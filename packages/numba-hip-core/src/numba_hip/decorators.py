@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 from hip_runtime import config as runtime_config
 from numba_hip import config
 from numba_hip._numba.typing import is_signature
-from numba_hip.advisory_warnings import advise_on_options
+from numba_hip.advisory_warnings import advise_on_options, without_needless
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch.argument_extensions import ArgumentExtension
 from numba_hip.dispatch.decorated_function import python_function
@@ -169,7 +169,9 @@ def jit(
         Gives the function that is compiled in the place of the decorated one: called with that and the types of its
         arguments, for each new tuple of them. Such a function is not kept in the cache; see `Rewriting`.
     """
-    chosen = CompileOptions.of_jit(options)
+    if "func_or_sig" in options:  # Numba's name for the parameter
+        function_or_signature = options.pop("func_or_sig")
+    chosen = CompileOptions.of_jit(without_needless(options))
     advise_on_options(chosen)
     make = partial(_dispatcher, options=chosen, device=device, extensions=_checked(extensions, device))
     signatures: list[Any]

@@ -12,11 +12,13 @@ USAGE = """\
 usage: python -m numba_hip_cuda SCRIPT [ARGUMENT ...]
        python -m numba_hip_cuda -m MODULE [ARGUMENT ...]
 
-Runs SCRIPT or MODULE as Python would, with numba.cuda standing for numba.hip."""
+Runs SCRIPT or MODULE as Python would, with numba.cuda standing for numba.hip, in the processes that it starts, too."""
 
 
 def run(arguments: list[str]) -> None:
     """Run the program that *arguments* name as ``__main__``, with the arguments that follow it.
+
+    Processes that the program starts pose, too: its workers run the same code.
 
     Raises `SystemExit` with a message if that is not possible. Exceptions of the program pass through.
     """
@@ -30,7 +32,7 @@ def run(arguments: list[str]) -> None:
     if not is_module and not os.path.exists(program[0]):
         sys.exit(f"numba_hip_cuda: there is no file {program[0]!r}")
     try:
-        pose_as_cuda()
+        pose_as_cuda(children=True)
     except PoseError as error:
         sys.exit(f"numba_hip_cuda: {error}")
     sys.argv = program

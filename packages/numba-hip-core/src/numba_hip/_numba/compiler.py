@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
@@ -55,10 +56,29 @@ def redefine(function: Any, name: str, value: Any) -> None:
 hold_in_forks(Rank.NUMBA, global_compiler_lock._lock)
 
 
+RECURSION_LIMIT = 10_000 if sys.version_info >= (3, 11) else 3_000
+"""The least depth that Numba's passes get. Before Python 3.11 each level takes some of the thread's own stack, too."""
+
+
+@contextmanager
+def _room_for_recursion() -> Iterator[None]:
+    """Let functions call each other `RECURSION_LIMIT` deep. The caller holds the compiler's locks.
+
+    Numba looks for the definitions of a variable (`numba.core.ssa`) with two calls for each block that dominates the
+    one with the use: some 450 branches one after the other are too many for Python's own limit.
+    """
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, RECURSION_LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
 @contextmanager
 def compiling_for(numba_name: str) -> Iterator[None]:
     """Hold the compiler's locks, and make *numba_name* the current target."""
-    with compiling, global_compiler_lock, target_override(numba_name):
+    with compiling, global_compiler_lock, _room_for_recursion(), target_override(numba_name):
         yield
 
 

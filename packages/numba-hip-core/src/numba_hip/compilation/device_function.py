@@ -49,7 +49,7 @@ class DeviceFunction:
         """Result types by argument types, where the function was given signatures: calls use one of them. None stands
         for the type that comes out."""
         self.overloads: dict[tuple[Any, ...], Any] = {}
-        self.targetoptions = {"inline": options.inline}
+        self.targetoptions = {"inline": options.inlining}
         self._compiler = FrontEnd(target)
         self._signature = pysignature(py_func)
         self._compiling: list[Types] = []

@@ -149,6 +149,11 @@ class CompileOptions:
         return most
 
     @property
+    def inlining(self) -> Any:
+        """``inline`` as Numba's inliner takes it."""
+        return inlined_if_possible if self.inline == "always" else self.inline
+
+    @property
     def min_unit_blocks(self) -> int | None:
         """How many blocks should share a compute unit, under ``launch_bounds``; None if unspecified."""
         bounds = self.launch_bounds
@@ -168,10 +173,21 @@ class CompileOptions:
         return bounds[1]
 
 
-NOT_OURS = {
+def inlined_if_possible(call: Any, caller: Any, callee: Any) -> bool:
+    """Numba's cost model for ``inline="always"``: all calls but those that pass the elements of a tuple, which it
+    cannot inline. Python itself makes such a call of one with more than 30 arguments."""
+    return call.vararg is None
+
+
+NEEDLESS = {
     "parallel": "a kernel runs in parallel over its grid",
     "nopython": "kernels are always compiled so",
     "nogil": "kernels run without Python's lock",
+}
+"""Options of Numba's other decorators that say what holds for every kernel, and what that is."""
+
+NOT_OURS = {
+    **NEEDLESS,
     "target": "the device is chosen when a kernel is launched, see hip.select_device",
     "locals": "variables have the types that they are assigned: np.float32(x)",
 }

@@ -60,7 +60,7 @@ class Overloads(Inspection, KernelCallable):
         self.launch_config_sensitive = False
         """Whether its code is for one grid, block and size of dynamic shared memory; see `launch_context`."""
         self.targetoptions = {
-            "inline": options.inline,
+            "inline": options.inlining,
             "fastmath": options.fastmath,
             "forceinline": options.forceinline,
             "link": options.link,

@@ -227,6 +227,11 @@ class DeviceScope:
         self.device = device
         self._before: list[Device] = []
 
+    @property
+    def _device(self) -> Device:
+        """The device, under the name that Numba CUDA keeps it: programs read ``gpus[0]._device.name``."""
+        return self.device
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.device, name)
 

@@ -250,8 +250,24 @@ def test_inlined_functions_with_more_arguments_than_python_passes_one_by_one():
     assert a[0] == 31 * 16
 
 
+@pytest.mark.parametrize("options", [{}, {"inline": True}, {"inline": False}, {"forceinline": True}])
+def test_an_inlined_function_has_the_types_of_its_signature(options):
+    @hip.jit("int32(int32, int32)", device=True, **options)
+    def following(number, step):
+        return number * 1103515245 + step
+
+    @hip.jit
+    def kernel(numbers):
+        numbers[1] = following(numbers[0], 12345)
+
+    assert following.options.inline == "never"
+    numbers = np.array([7, 0])
+    kernel[1, 1](numbers)
+    assert numbers[1] == np.int64(7 * 1103515245 + 12345).astype(np.int32)
+
+
 def test_elements_of_a_tuple_are_passed_to_an_inlined_function():
-    @hip.jit(device=True, inline=True)
+    @hip.jit(device=True, inline="always")
     def difference(x, y):
         return x - y
 

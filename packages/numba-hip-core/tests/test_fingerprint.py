@@ -305,6 +305,7 @@ def test_options_and_signatures_of_device_functions():
         hip.jit(device=True, fastmath=True)(build(source)),
         hip.jit(device=True, fastmath="ulp4")(build(source)),
         hip.jit(device=True, fastmath={"ulp4"})(build(source)),
+        hip.jit(device=True, inline="always")(build(source)),
         hip.jit(device=True, inline=True)(build(source)),
         hip.jit("int32(int32)", device=True)(build(source)),
         hip.jit("int64(int64)", device=True)(build(source)),

@@ -37,7 +37,7 @@ def compiled(function: Any) -> int:
     return len(function.device_form().nopython_signatures)
 
 
-@pytest.mark.parametrize(("inline", "inlined"), [("always", True), (True, True), ("never", False), (False, False)])
+@pytest.mark.parametrize(("inline", "inlined"), [("always", True), (True, False), ("never", False), (False, False)])
 def test_inlining_before_typing(inline: Any, inlined: bool) -> None:
     kernel, double = call_double(inline)
     values = np.arange(3.0)

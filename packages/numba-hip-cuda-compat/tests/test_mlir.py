@@ -262,7 +262,7 @@ def test_options_have_the_meaning_that_they_have_there(mlir: ModuleType) -> None
     assert jit(opt=2)(fill).options.opt is True
     assert jit(fast_math=True)(fill).options.fastmath is True
     assert jit(shared_memory_carveout="maxl1")(fill).options.shared_memory_carveout == "MaxL1"
-    assert jit(inline=True, chip="sm_90", lto=True, dump_ptx=False, _dbg_optnone=True)(fill).options.inline == "always"
+    assert jit(inline=True, chip="sm_90", lto=True, dump_ptx=False, _dbg_optnone=True)(fill).options.forceinline
     assert len(PASSED_ON | OURS | WITHOUT_EFFECT) == len(PASSED_ON) + len(OURS) + len(WITHOUT_EFFECT)
 
 

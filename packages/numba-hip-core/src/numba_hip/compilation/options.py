@@ -66,10 +66,9 @@ class CompileOptions:
         unknown = given.keys() - known
         if unknown:
             raise OptionError(_describe_unknown(sorted(unknown), sorted(known)))
-        inline = given.get("inline", "never")
-        if isinstance(inline, bool):
-            inline = "always" if inline else "never"
-        given = {**given, "link": as_items(given.get("link")), "inline": inline}
+        if isinstance(inline := given.get("inline"), bool):
+            given = {**given, "inline": "never", "forceinline": inline or given.get("forceinline", False)}
+        given = {**given, "link": as_items(given.get("link"))}
         if isinstance(given["debug"], str):
             if given["debug"] != "race":
                 raise OptionError(f"debug is {given['debug']!r}; it can be a bool, or 'race'")

@@ -250,6 +250,18 @@ def test_inlined_functions_with_more_arguments_than_python_passes_one_by_one():
     assert a[0] == 31 * 16
 
 
+def test_the_second_argument_of_jit_makes_a_device_function():
+    half = hip.jit("float64(float64)", True)(lambda x: x / 2)
+
+    @hip.jit
+    def kernel(numbers):
+        numbers[1] = half(numbers[0])
+
+    numbers = np.array([7.0, 0.0])
+    kernel[1, 1](numbers)
+    assert numbers[1] == 3.5
+
+
 @pytest.mark.parametrize("options", [{}, {"inline": True}, {"inline": False}, {"forceinline": True}])
 def test_an_inlined_function_has_the_types_of_its_signature(options):
     @hip.jit("int32(int32, int32)", device=True, **options)

@@ -59,24 +59,24 @@ PyFunc = Callable[..., Any]
 @overload
 def jit(
     function_or_signature: PyFunc,
-    *,
     device: bool = False,
+    *,
     extensions: Iterable[ArgumentExtension] | None = (),
     **options: Unpack[JitOptions],
 ) -> Dispatcher: ...
 @overload
 def jit(
     function_or_signature: SignatureLike | list[SignatureLike] | None = None,
-    *,
     device: bool = False,
+    *,
     extensions: Iterable[ArgumentExtension] | None = (),
     **options: Unpack[JitOptions],
 ) -> Callable[[PyFunc], Dispatcher]: ...
 @without_own_frames
 def jit(
     function_or_signature: Any = None,
-    *,
     device: bool = False,
+    *,
     extensions: Iterable[ArgumentExtension] | None = (),
     **options: Any,
 ) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from numba.core import types
 from numba.core.errors import NumbaInvalidConfigWarning, NumbaPerformanceWarning, NumbaWarning
@@ -12,7 +12,6 @@ from hip_runtime import current_device
 from hip_runtime.config import Setting
 from hip_runtime.device import stack_level
 from numba_hip import config
-from numba_hip.compilation.options import NEEDLESS
 from numba_hip.plain_messages import warn_plainly
 
 
@@ -80,13 +79,9 @@ def advise_on_options(options: DebugOptions) -> None:
         )
 
 
-def without_needless(options: dict[str, Any]) -> dict[str, Any]:
-    """*options* as they are, or, if the setting asks for warnings about options, without those that say what holds for
-    every kernel, with a warning: Numba CUDA ignores what it does not know."""
-    needless = [name for name in NEEDLESS if name in options] if config.option_warnings() else []
-    for name in needless:
-        _warn(NumbaWarning, f"jit ignores {name}={options[name]!r}: {NEEDLESS[name]}")
-    return {name: value for name, value in options.items() if name not in needless}
+def advise_on_needless(option: str, value: object, why: str) -> None:
+    """Warn that `jit` ignores an *option*, and *why*."""
+    _warn(NumbaWarning, f"jit ignores {option}={value!r}: {why}")
 
 
 def advise_on_truncation(message: str, instead: float) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 from hip_runtime import config as runtime_config
 from numba_hip import config
 from numba_hip._numba.typing import is_signature
-from numba_hip.advisory_warnings import advise_on_options, without_needless
-from numba_hip.compilation.options import CompileOptions
+from numba_hip.advisory_warnings import advise_on_needless, advise_on_options
+from numba_hip.compilation.options import NEEDLESS, CompileOptions
 from numba_hip.dispatch.argument_extensions import ArgumentExtension
 from numba_hip.dispatch.decorated_function import python_function
 from numba_hip.dispatch.dispatcher import Dispatcher
@@ -172,7 +172,7 @@ def jit(
     """
     if "func_or_sig" in options:  # Numba's name for the parameter
         function_or_signature = options.pop("func_or_sig")
-    chosen = CompileOptions.of_jit(without_needless(options))
+    chosen = CompileOptions.of_jit(_without_needless(options))
     advise_on_options(chosen)
     make = partial(_dispatcher, options=chosen, device=device, extensions=_checked(extensions, device))
     signatures: list[Any]
@@ -185,6 +185,15 @@ def jit(
     else:
         return make(function_or_signature, signatures=[])
     return partial(make, signatures=signatures)
+
+
+def _without_needless(options: dict[str, Any]) -> dict[str, Any]:
+    """*options* as they are, or, if the setting asks for warnings about options, without those that say what holds for
+    every kernel, with a warning: Numba CUDA ignores what it does not know."""
+    needless = [name for name in NEEDLESS if name in options] if config.option_warnings() else []
+    for name in needless:
+        advise_on_needless(name, options[name], NEEDLESS[name])
+    return {name: value for name, value in options.items() if name not in needless}
 
 
 def _checked(extensions: Iterable[ArgumentExtension] | None, device: bool) -> list[ArgumentExtension]:

@@ -211,12 +211,14 @@ class DeviceArray(ArrayNames, ArrayProtocols, ArrayMethods):
         if isinstance(ary, DeviceArray):
             copying.on_device(self, ary, self._handle(stream))
             return
-        from hip_runtime.interop import as_device_array, host_source, is_device_array
+        source = ary
+        if type(ary) is not np.ndarray:  # which most are
+            from hip_runtime.interop import as_device_array, host_source, is_device_array
 
-        if is_device_array(ary):
-            copying.on_device(self, as_device_array(ary), self._handle(stream))
-            return
-        source = host_source(ary)
+            if is_device_array(ary):
+                copying.on_device(self, as_device_array(ary), self._handle(stream))
+                return
+            source = host_source(ary)
         if source.dtype.hasobject:
             raise CopyError(f"ary of type {type(ary).__name__} holds Python objects; convert it to {self.dtype}")
         copying.to_device(self, source, self._handle(stream))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hip_runtime import activity
 from hip_runtime.activity import Activity, do
 from hip_runtime.driver import PER_THREAD_STREAM, Driver, Strided
 from hip_runtime.errors import ArrayError, CopyError, CopyTypeError
@@ -76,10 +77,13 @@ def to_host(target: HostArray, source: DeviceArray, stream: int) -> None:
     check_fit(target, source)
     if not target.flags.writeable:
         raise CopyError("cannot copy to a host array that is read-only")
-    driver = source.device.driver
-    layout, place = host_layout(target), host_address(target)
-    activity = Activity("copy", TO_HOST, source.device, stream, target.nbytes)
-    _copy(activity, place, layout, source.address, source.layout, (target, source))
+    place, nbytes = host_address(target), target.nbytes
+    if _are_alike(target, source.layout):
+        bytes_to_host(source.device, place, source.address, nbytes, stream, (target, source))
+        return
+    driver, layout = source.device.driver, host_layout(target)
+    work = Activity("copy", TO_HOST, source.device, stream, nbytes)
+    _copy(work, place, layout, source.address, source.layout, (target, source))
     if layout.size and _is_over_at_return(driver, place, stream):
         driver.synchronize_stream(stream)
 
@@ -96,29 +100,45 @@ def to_device(target: DeviceArray, source: HostArray, stream: int) -> None:
     if wait and nbytes <= STAGED_BYTES:
         source, wait = source.copy(order="K"), False
         place = host_address(source)
-    activity = Activity("copy", TO_DEVICE, target.device, stream, nbytes)
-    _copy(activity, target.address, target.layout, place, host_layout(source), (target, source))
+    if _are_alike(source, target.layout):
+        _copy_bytes(TO_DEVICE, target.device, target.address, place, nbytes, stream, (target, source))
+    else:
+        work = Activity("copy", TO_DEVICE, target.device, stream, nbytes)
+        _copy(work, target.address, target.layout, place, host_layout(source), (target, source))
     if wait:
         driver.synchronize_stream(stream)
 
 
 def bytes_to_host(device: Device, target: int, source: int, nbytes: int, stream: int, owners: object) -> None:
     """Copy bytes from *device* to *target* on the host; pageable memory is filled when this returns."""
-    _copy_bytes(Activity("copy", TO_HOST, device, stream, nbytes), target, source, owners)
+    _copy_bytes(TO_HOST, device, target, source, nbytes, stream, owners)
     if nbytes and _is_over_at_return(device.driver, target, stream):
         device.driver.synchronize_stream(stream)
 
 
 def bytes_to_device(device: Device, target: int, source: int, nbytes: int, stream: int, owners: object) -> None:
     """Copy bytes from *source* on the host to *device*; pageable memory may be changed when this returns."""
-    _copy_bytes(Activity("copy", TO_DEVICE, device, stream, nbytes), target, source, owners)
+    _copy_bytes(TO_DEVICE, device, target, source, nbytes, stream, owners)
     if nbytes and _is_over_at_return(device.driver, source, stream):
         device.driver.synchronize_stream(stream)
 
 
-def _copy_bytes(activity: Activity, target: int, source: int, owners: object) -> None:
-    copy = partial(activity.device.driver.copy, target, source, activity.nbytes or 0, activity.stream, owners)
-    do(activity, copy)
+def _copy_bytes(name: str, device: Device, target: int, source: int, nbytes: int, stream: int, owners: object) -> None:
+    """Copy *nbytes* bytes, if there are any; *name* is what profiles call it."""
+    if not nbytes:
+        return
+    if activity.observer is None:  # copies of a few bytes pay for what describes them
+        device.driver.copy(target, source, nbytes, stream, owners)
+        return
+    copy = partial(device.driver.copy, target, source, nbytes, stream, owners)
+    do(Activity("copy", name, device, stream, nbytes), copy)
+
+
+def _are_alike(host: HostArray, layout: Layout) -> bool:
+    """Whether *host* and an array of the same shape with *layout* have their elements in the same order without
+    gaps."""
+    flags = host.flags
+    return (flags.c_contiguous and layout.is_c_contiguous) or (flags.f_contiguous and layout.is_f_contiguous)
 
 
 def _is_over_at_return(driver: Driver, host: int, stream: int) -> bool:
@@ -136,8 +156,8 @@ def on_device(target: DeviceArray, source: DeviceArray, stream: int) -> None:
     if 0 in target.strides:
         once = _repeated_in_both(target, source)
         target, source = target[once], source[once]
-    activity = Activity("copy", ON_DEVICE, target.device, stream, source.nbytes)
-    _copy(activity, target.address, target.layout, source.address, source.layout, (target, source))
+    work = Activity("copy", ON_DEVICE, target.device, stream, source.nbytes)
+    _copy(work, target.address, target.layout, source.address, source.layout, (target, source))
 
 
 def _wait_for_other(target: Device, source: Device, stream: int) -> None:
@@ -155,14 +175,14 @@ def _repeated_in_both(target: DeviceArray, source: Any) -> tuple[slice, ...]:
 
 
 def _copy(
-    activity: Activity, target: int, target_layout: Layout, source: int, source_layout: Layout, owners: object
+    work: Activity, target: int, target_layout: Layout, source: int, source_layout: Layout, owners: object
 ) -> None:
     if target_layout.size == 0:
         return
     if (target_layout.is_c_contiguous and source_layout.is_c_contiguous) or (
         target_layout.is_f_contiguous and source_layout.is_f_contiguous
     ):
-        _copy_bytes(activity, target, source, owners)
+        _copy_bytes(work.name, work.device, target, source, target_layout.nbytes, work.stream, owners)
         return
     if target_layout.overlaps_itself:
         raise CopyError(
@@ -171,12 +191,12 @@ def _copy(
         )
     if _one_block(target_layout, source_layout):
         first = target_layout.extent[0]
-        _copy_bytes(activity, target + first, source + first, owners)
+        _copy_bytes(work.name, work.device, target + first, source + first, target_layout.nbytes, work.stream, owners)
         return
     to, taken = Strided(target, target_layout.strides), Strided(source, source_layout.strides)
     shape, itemsize = target_layout.shape, target_layout.itemsize
-    copy = activity.device.driver.copy_strided
-    do(activity, partial(copy, to, taken, shape, itemsize, activity.stream, owners))
+    copy = work.device.driver.copy_strided
+    do(work, partial(copy, to, taken, shape, itemsize, work.stream, owners))
 
 
 def _one_block(target: Layout, source: Layout) -> bool:

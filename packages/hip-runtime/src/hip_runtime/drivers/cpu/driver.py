@@ -10,7 +10,7 @@ from functools import partial
 
 from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_runtime import config
-from hip_runtime.driver import Describe, DeviceAttributes, Dim3, Launcher, MemoryKind, Strided
+from hip_runtime.driver import PER_THREAD_STREAM, Describe, DeviceAttributes, Dim3, Launcher, MemoryKind, Strided
 from hip_runtime.drivers.captures import check_recorded
 from hip_runtime.drivers.cpu import graphs, modules, streams
 from hip_runtime.drivers.cpu.device_attributes import attribute, read_attributes
@@ -105,6 +105,9 @@ class CpuDriver:
         return self._heap.free_bytes(), self._heap.limit
 
     def copy(self, target: int, source: int, nbytes: int, stream: int = 0, owners: object = None) -> None:
+        if stream <= PER_THREAD_STREAM and self._written is None and self._streams.is_at_once:
+            heap.copy_bytes(target, source, nbytes)
+            return
         work: Callable[[], None] = partial(_copy_bytes, owners, target, source, nbytes)
         if self._written is not None:
             work = after(work, partial(self._written.copy, target, source, nbytes))

@@ -48,6 +48,11 @@ class CpuStreamTable:
         programs, and nothing has to be waited for."""
         return len(self.by_handle) == 1 and not self.closing and not self.default.used
 
+    @property
+    def is_at_once(self) -> bool:
+        """Whether work on the default stream is done by the caller, and has nothing to wait for."""
+        return self.has_only_default and not self.asynchronous
+
     def all(self) -> list[CpuStream]:
         """All streams that may have work to do."""
         found = list(self.by_handle.values())

@@ -36,6 +36,10 @@ _GOES_ON = (
 _ROUND = 0.05
 """Seconds after which a thread is told again that its launch shall end: it may have begun another meanwhile."""
 
+PACE = 512
+"""A caller is ahead of a stream by at most twice so many pieces of work: what waits takes memory, and Python's garbage
+collector goes through it again and again."""
+
 _generation = 0  # of the process: increased in each forked child
 
 
@@ -97,6 +101,8 @@ class CpuStream:
         self._completed = 0
         self.used = False
         """Whether it ever had work."""
+        self._paced: Record | None = None
+        """The last point at which the caller waited for the stream, or would have."""
         self.fault: BaseException | None = None
         """What stopped this stream and was not reported yet."""
         self.recording: CpuRecording | None = None
@@ -175,7 +181,7 @@ class CpuStream:
         """Become an idle stream in a forked child: the thread and what it was given belong to the parent."""
         self._queue, self._lock, self._thread = SimpleQueue(), threading.Lock(), None
         self._submitted = self._completed = 0
-        self.used = False
+        self.used, self._paced = False, None
         self.fault = None
 
     def _end(self) -> None:
@@ -188,7 +194,16 @@ class CpuStream:
                 self._thread.start()
             self.used = True
             self._submitted += 1
+            paces = self._submitted % PACE == 0
             self._queue.put(work)
+        if paces:
+            self._let_catch_up()
+
+    def _let_catch_up(self) -> None:
+        """Wait until all work is done that was submitted before the last call; a stream does not wait for itself."""
+        before, self._paced = self._paced, self.record()
+        if before is not None and not self.is_current:
+            before.wait()
 
 
 def abort(streams: Sequence[CpuStream]) -> None:

@@ -78,7 +78,7 @@ def to_host(target: HostArray, source: DeviceArray, stream: int) -> None:
     if not target.flags.writeable:
         raise CopyError("cannot copy to a host array that is read-only")
     place, nbytes = host_address(target), target.nbytes
-    if _are_alike(target, source.layout):
+    if nbytes and _are_alike(target, source.layout):
         bytes_to_host(source.device, place, source.address, nbytes, stream, (target, source))
         return
     driver, layout = source.device.driver, host_layout(target)
@@ -100,7 +100,7 @@ def to_device(target: DeviceArray, source: HostArray, stream: int) -> None:
     if wait and nbytes <= STAGED_BYTES:
         source, wait = source.copy(order="K"), False
         place = host_address(source)
-    if _are_alike(source, target.layout):
+    if nbytes and _are_alike(source, target.layout):
         _copy_bytes(TO_DEVICE, target.device, target.address, place, nbytes, stream, (target, source))
     else:
         work = Activity("copy", TO_DEVICE, target.device, stream, nbytes)
@@ -124,9 +124,7 @@ def bytes_to_device(device: Device, target: int, source: int, nbytes: int, strea
 
 
 def _copy_bytes(name: str, device: Device, target: int, source: int, nbytes: int, stream: int, owners: object) -> None:
-    """Copy *nbytes* bytes, if there are any; *name* is what profiles call it."""
-    if not nbytes:
-        return
+    """Copy *nbytes* bytes; *name* is what profiles call it."""
     if activity.observer is None:  # copies of a few bytes pay for what describes them
         device.driver.copy(target, source, nbytes, stream, owners)
         return

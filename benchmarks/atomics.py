@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from benchmarks.case import Benchmark
-from benchmarks.problem import UNWRITTEN, Problem, implementations
+from benchmarks.problem import ONLY_OPENCL, OPENCL, Problem, implementations
 
 THREADS = 256
 LIMIT = np.float32(0.75)
@@ -212,9 +212,9 @@ TOTAL = Benchmark(
     peer="njit-parallel",
     scale=1e3,
     unit="ms",
-    implementations=implementations("atomic-sum", Total, hip=add_up, njit=njit_add_up, peers=()),
+    implementations=implementations("atomic_sum", Total, hip=add_up, njit=njit_add_up, peers=OPENCL),
     aim=1.3,
-    unable=UNWRITTEN,
+    unable=ONLY_OPENCL,
 )
 SELECTION = Benchmark(
     name="atomic-places",
@@ -222,9 +222,9 @@ SELECTION = Benchmark(
     peer="njit-parallel",
     scale=1e3,
     unit="ms",
-    implementations=implementations("atomic-places", Selection, hip=select, njit=njit_select, peers=()),
+    implementations=implementations("atomic_places", Selection, hip=select, njit=njit_select, peers=OPENCL),
     aim=1.3,
-    unable=UNWRITTEN,
+    unable=ONLY_OPENCL,
 )
 CLUSTER_SUMS = Benchmark(
     name="atomic-clusters",
@@ -233,8 +233,8 @@ CLUSTER_SUMS = Benchmark(
     scale=1e3,
     unit="ms",
     implementations=implementations(
-        "atomic-clusters", Clusters, hip=add_to_clusters, njit=njit_add_to_clusters, peers=()
+        "atomic_clusters", Clusters, hip=add_to_clusters, njit=njit_add_to_clusters, peers=OPENCL
     ),
     aim=1.3,
-    unable=UNWRITTEN,
+    unable=ONLY_OPENCL,
 )

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from benchmarks.case import Benchmark
-from benchmarks.problem import UNWRITTEN, Problem, implementations
+from benchmarks.problem import ONLY_OPENCL, OPENCL, Problem, implementations
 
 ROW_THREADS = 64
 SCAN_THREADS = 256
@@ -168,9 +168,9 @@ SPARSE = Benchmark(
     peer="njit-parallel",
     scale=1e3,
     unit="ms",
-    implementations=implementations("sparse-rows", Sparse, hip=multiply, njit=njit_multiply, peers=()),
+    implementations=implementations("sparse_rows", Sparse, hip=multiply, njit=njit_multiply, peers=OPENCL),
     aim=1.3,
-    unable=UNWRITTEN,
+    unable=ONLY_OPENCL,
 )
 SCAN = Benchmark(
     name="scan",
@@ -178,7 +178,7 @@ SCAN = Benchmark(
     peer="njit-parallel",
     scale=1e3,
     unit="ms",
-    implementations=implementations("scan", Numbers, hip=scan, njit=njit_scan, peers=()),
+    implementations=implementations("scan", Numbers, hip=scan, njit=njit_scan, peers=OPENCL),
     aim=1.3,
-    unable=UNWRITTEN,
+    unable=ONLY_OPENCL,
 )

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from benchmarks.case import Benchmark
-from benchmarks.problem import UNWRITTEN, Problem, implementations
+from benchmarks.problem import ONLY_OPENCL, OPENCL, Problem, implementations
 
 THREADS = 256
 DIAMETER = 12742.0
@@ -75,7 +75,7 @@ BENCHMARK = Benchmark(
     peer="njit-parallel",
     scale=1e3,
     unit="ms",
-    implementations=implementations("haversine", Places, hip=hip, njit=njit, peers=()),
+    implementations=implementations("haversine", Places, hip=hip, njit=njit, peers=OPENCL),
     aim=1.3,
-    unable=UNWRITTEN,
+    unable=ONLY_OPENCL,
 )

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from benchmarks.case import Benchmark
-from benchmarks.problem import UNWRITTEN, Problem, implementations
+from benchmarks.problem import ONLY_OPENCL, OPENCL, Problem, implementations
 
 BLOCK = (32, 8)
 RED, GREEN, BLUE = 77, 150, 29
@@ -182,10 +182,10 @@ def njit_median(problem: Medians, on: SimpleNamespace) -> Callable[[], None]:
 
 
 def _benchmark(name: str, description: str, problem: Callable[[bool], Problem], hip: object, njit: object) -> Benchmark:
-    made = implementations(name, problem, hip=hip, njit=njit, peers=())  # type: ignore[arg-type]
+    made = implementations(name.replace("-", "_"), problem, hip=hip, njit=njit, peers=OPENCL)  # type: ignore[arg-type]
     return Benchmark(
         name=name, description=description, peer="njit-parallel", scale=1e3, unit="ms", implementations=made,
-        aim=1.3, unable=UNWRITTEN,
+        aim=1.3, unable=ONLY_OPENCL,
     )  # fmt: skip
 
 

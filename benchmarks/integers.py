@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 
 from benchmarks.case import Benchmark
-from benchmarks.problem import UNWRITTEN, Problem, implementations
+from benchmarks.problem import ONLY_OPENCL, OPENCL, Problem, implementations
 
-THREADS = 256
+THREADS, BLOCK = 256, (32, 8)
 
 
 class Cells(Problem):
@@ -59,8 +59,8 @@ def live(problem: Cells, on: SimpleNamespace) -> Callable[[], None]:
                         near += before[(y + dy + height) % height, (x + dx + width) % width]
             after[y, x] = near == 3 or (near == 2 and before[y, x] == 1)
 
-    grid = -(-problem.edge // 32), -(-problem.edge // 8)
-    return lambda: step[grid, (32, 8)](on.before, on.after)
+    grid = -(-problem.edge // BLOCK[0]), -(-problem.edge // BLOCK[1])
+    return lambda: step[grid, BLOCK](on.before, on.after)
 
 
 def njit_live(problem: Cells, on: SimpleNamespace) -> Callable[[], None]:
@@ -115,9 +115,9 @@ LIFE = Benchmark(
     peer="njit-parallel",
     scale=1e3,
     unit="ms",
-    implementations=implementations("life", Cells, hip=live, njit=njit_live, peers=()),
+    implementations=implementations("life", Cells, hip=live, njit=njit_live, peers=OPENCL),
     aim=1.3,
-    unable=UNWRITTEN,
+    unable=ONLY_OPENCL,
 )
 TRANSPOSE = Benchmark(
     name="transpose-by-index",
@@ -125,7 +125,7 @@ TRANSPOSE = Benchmark(
     peer="njit-parallel",
     scale=1e3,
     unit="ms",
-    implementations=implementations("transpose-by-index", Matrix, hip=turn, njit=njit_turn, peers=()),
+    implementations=implementations("transpose_by_index", Matrix, hip=turn, njit=njit_turn, peers=OPENCL),
     aim=1.3,
-    unable=UNWRITTEN,
+    unable=ONLY_OPENCL,
 )

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from benchmarks.case import Benchmark
-from benchmarks.problem import UNWRITTEN, Problem, implementations
+from benchmarks.problem import ONLY_OPENCL, OPENCL, Problem, implementations
 
 THREADS = 256
 STEPS = 100
@@ -85,7 +85,7 @@ BENCHMARK = Benchmark(
     peer="njit-parallel",
     scale=1e3,
     unit="ms",
-    implementations=implementations("integration", Lorenz, hip=hip, njit=njit, peers=()),
+    implementations=implementations("lorenz", Lorenz, hip=hip, njit=njit, peers=OPENCL),
     aim=1.3,
-    unable=UNWRITTEN,
+    unable=ONLY_OPENCL,
 )

@@ -22,8 +22,13 @@ PEERS = {
 """Peers that are not on every machine: the module and the toolkit of each, imported only here."""
 
 
+OPENCL = ("opencl-intel", "opencl-pocl")
 UNWRITTEN = dict.fromkeys(PEERS, "has no kernel for it: only our form of it is compared with `njit`")
 """Why a benchmark that is only compared with ``njit`` has no other implementations."""
+ONLY_OPENCL = {
+    name: "has no kernel for it: it is compared with `njit` and OpenCL" for name in PEERS if name not in OPENCL
+}
+"""Why others than `OPENCL` have none."""
 
 
 class Problem(ABC):

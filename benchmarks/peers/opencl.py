@@ -15,7 +15,7 @@ from benchmarks import nbody as bodies
 from benchmarks import saxpy as axpy
 from benchmarks import stencil as five
 from benchmarks.peers.opencl_device import OpenCL as OpenCL
-from benchmarks.peers.opencl_device import launcher, round_up, square
+from benchmarks.peers.opencl_device import in_order, launcher, round_up, square
 
 LANES = 16
 """The subgroup size of the shuffle reduction, with which Intel's runtime uses a processor's 512-bit vectors."""
@@ -52,22 +52,12 @@ def matmul_tiled(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
     return square("matmul_tiled", problem.size, block, on.a, on.b, on.c, np.int32(problem.size))
 
 
-def _one_after_another(*launches: Callable[[], None]) -> Callable[[], None]:
-    """The queue keeps their order."""
-
-    def launch() -> None:
-        for one in launches:
-            one()
-
-    return launch
-
-
 def _reduction(problem: Any, on: SimpleNamespace, name: str, factor: int) -> Callable[[], None]:
     launches = []
     for source, count, target in problem.steps(on, factor):
         threads, block = (round_up(count, reduction.THREADS),), (reduction.THREADS,)
         launches.append(launcher(name, threads, block, source, np.int32(count), target))
-    return _one_after_another(*launches)
+    return in_order(*launches)
 
 
 def tree_reduction(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
@@ -82,7 +72,7 @@ def histogram(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
     clear = launcher("clear", (hist.BINS,), (hist.BINS,), on.counts)
     threads, block = (hist.BLOCKS * hist.THREADS,), (hist.THREADS,)
     count = launcher("histogram", threads, block, on.values, np.int32(problem.size), on.counts)
-    return _one_after_another(clear, count)
+    return in_order(clear, count)
 
 
 def stencil(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
@@ -120,20 +110,20 @@ def lorenz(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
 def atomic_sum(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
     threads, block = (problem.blocks * atomics.THREADS,), (atomics.THREADS,)
     add = launcher("atomic_sum", threads, block, on.values, on.total, np.int32(problem.size))
-    return _one_after_another(launcher("clear_total", (1,), (1,), on.total), add)
+    return in_order(launcher("clear_total", (1,), (1,), on.total), add)
 
 
 def atomic_places(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
     threads, block = (problem.blocks * atomics.THREADS,), (atomics.THREADS,)
     choose = launcher("atomic_places", threads, block, on.values, on.found, on.count, np.int32(problem.size))
-    return _one_after_another(launcher("clear_count", (1,), (1,), on.count), choose)
+    return in_order(launcher("clear_count", (1,), (1,), on.count), choose)
 
 
 def atomic_clusters(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
     threads, block = (problem.blocks * atomics.THREADS,), (atomics.THREADS,)
     arguments = (on.points, on.labels, on.sums, on.counts, np.int32(problem.size))
     clear = launcher("clear_clusters", (atomics.CLUSTERS,), (atomics.CLUSTERS,), on.sums, on.counts)
-    return _one_after_another(clear, launcher("atomic_clusters", threads, block, *arguments))
+    return in_order(clear, launcher("atomic_clusters", threads, block, *arguments))
 
 
 def life(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
@@ -159,7 +149,7 @@ def sparse_rows(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
 
 def scan(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
     threads, block = (problem.size,), (block_work.SCAN_THREADS,)
-    return _one_after_another(
+    return in_order(
         launcher("scan_blocks", threads, block, on.numbers, on.before, on.sums),
         launcher("scan_sums", (1,), (1,), on.sums, np.int32(problem.blocks)),
         launcher("add_sums", threads, block, on.before, on.sums),

@@ -9,8 +9,14 @@ import numpy as np
 import pyopencl as cl
 
 FAST = "-cl-fast-relaxed-math"
-SOURCES = {"kernels.cl": FAST, "family_kernels.cl": FAST, "float64_kernels.cl": "-cl-unsafe-math-optimizations"}
-"""The files, and which arithmetic is allowed in each: Intel's runtime has no relaxed `sin` of doubles to link."""
+SOURCES = {
+    "kernels.cl": FAST,
+    "family_kernels.cl": FAST,
+    "float64_kernels.cl": "-cl-unsafe-math-optimizations",
+    "user_kernels.cl": "",
+}
+"""The files, and which arithmetic is allowed in each. Intel's runtime has no relaxed `sin` of doubles to link, and those
+kernels of users have no `fastmath`."""
 
 
 @cache
@@ -25,7 +31,9 @@ def _programs() -> tuple[cl.Program, ...]:
     """One of each file."""
     own, _ = context()
     folder, more = Path(__file__).parent, _subgroup_options(own.devices[0])
-    return tuple(cl.Program(own, (folder / name).read_text()).build([flags, *more]) for name, flags in SOURCES.items())
+    return tuple(
+        cl.Program(own, (folder / name).read_text()).build([*flags.split(), *more]) for name, flags in SOURCES.items()
+    )
 
 
 def _subgroup_options(device: cl.Device) -> list[str]:
@@ -37,12 +45,10 @@ def _subgroup_options(device: cl.Device) -> list[str]:
     return ["-cl-std=CL2.0" if intel else "-cl-std=CL3.0", f"-DSHUFFLE_XOR={shuffle}"]
 
 
-def kernel_of(name: str, *arguments: Any) -> cl.Kernel:
-    """The kernel called *name*, with its arguments."""
+def kernel_of(name: str) -> cl.Kernel:
+    """The kernel called *name*, without arguments yet."""
     (program,) = (one for one in _programs() if name in one.kernel_names.split(";"))
-    kernel = cl.Kernel(program, name)
-    kernel.set_args(*arguments)
-    return kernel
+    return cl.Kernel(program, name)
 
 
 class OpenCL:
@@ -73,11 +79,22 @@ class OpenCL:
 
 
 def launcher(name: str, threads: tuple[int, ...], block: tuple[int, ...], *arguments: Any) -> Callable[[], None]:
-    kernel = kernel_of(name, *arguments)
+    kernel = kernel_of(name)
+    kernel.set_args(*arguments)
     _, queue = context()
 
     def launch() -> None:
         cl.enqueue_nd_range_kernel(queue, kernel, threads, block)
+
+    return launch
+
+
+def in_order(*launches: Callable[[], None]) -> Callable[[], None]:
+    """All of *launches*; the queue keeps their order."""
+
+    def launch() -> None:
+        for one in launches:
+            one()
 
     return launch
 

@@ -58,7 +58,7 @@ def histogram_2d_by_loop(xs, ys, counts):
             counts[row, column] += 1
 
 
-@kernel("histogram-2d")
+@kernel("histogram-2d", opencl=True)
 def HISTOGRAM_2D(quick: bool) -> UserKernel:
     """points of float32 counted in 64 x 64 bins, those outside left out, atomics in global memory"""
     size = 2000 if quick else 300_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,9 @@ Launch = Callable[[Arrays], None]
 
 TRANSLATED = "njit-translated"
 """The implementation that does in loops of ``njit`` what the kernel does."""
+
+OPENCL = "opencl-intel"
+"""The implementation in OpenCL C, of some."""
 
 peer = njit(error_model="numpy")
 """Compiles a peer whose kernel has no options."""
@@ -70,9 +74,11 @@ def blocks(size: int, threads: int) -> int:
     return -(-size // threads)
 
 
-def kernel(name: str, *, translated: bool = False) -> Callable[[Callable[[bool], UserKernel]], Benchmark]:
+def kernel(
+    name: str, *, translated: bool = False, opencl: bool = False
+) -> Callable[[Callable[[bool], UserKernel]], Benchmark]:
     """Make a benchmark called *name* of a function that makes the kernel's data, little of it if its argument is true;
-    its docstring describes the kernel. Those that have a *translated* peer say so."""
+    its docstring describes the kernel. Those that have a *translated* peer say so, and those with one in *opencl*."""
 
     def define(make: Callable[[bool], UserKernel]) -> Benchmark:
         def ours(quick: bool) -> Case:
@@ -87,8 +93,13 @@ def kernel(name: str, *, translated: bool = False) -> Callable[[Callable[[bool],
             run = problem.translated
             return Solution(problem, HostToolkit(), lambda problem, on: _launch_of(run, problem, on))
 
+        def in_opencl(quick: bool) -> Case:
+            peers = import_module("benchmarks.peers.opencl_user_kernels")
+            return Solution(make(quick), peers.OpenCL(), getattr(peers, name.replace("-", "_")))
+
         description = " ".join((make.__doc__ or "").split())
         made = {"hip": ours, "njit": theirs} | ({TRANSLATED: alike} if translated else {})
+        made |= {OPENCL: in_opencl} if opencl else {}
         return Benchmark(name, description, "njit", 1e3, "ms", made, aim=1.3)
 
     return define

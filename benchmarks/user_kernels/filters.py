@@ -123,7 +123,7 @@ def gauss_rgb_by_loop(image, result):
                     result[y, x, colour] = total >> 8
 
 
-@kernel("gauss-5x5-rgb")
+@kernel("gauss-5x5-rgb", opencl=True)
 def GAUSS(quick: bool) -> UserKernel:
     """bytes of RGB blurred by 5 x 5 weights, indices clamped at the edges"""
     return UserKernel(

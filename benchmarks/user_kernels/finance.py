@@ -98,7 +98,7 @@ def black_scholes_by_loop(spots, strikes, years, rate, volatility, calls, puts):
         puts[i] = call - spots[i] + discounted
 
 
-@kernel("black-scholes-f64")
+@kernel("black-scholes-f64", opencl=True)
 def BLACK_SCHOLES(quick: bool) -> UserKernel:
     """calls and puts of float64, by the complement of the error function"""
     size = 500 if quick else 20_000

@@ -108,7 +108,7 @@ def julia_by_loop(cx, cy, rounds, image):
             image[i, j] = count
 
 
-@kernel("julia-f64")
+@kernel("julia-f64", opencl=True)
 def JULIA(quick: bool) -> UserKernel:
     """Julia's set of float64, at most 50 rounds"""
     size = 32 if quick else 150

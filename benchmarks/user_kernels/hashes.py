@@ -147,7 +147,7 @@ def murmur_by_loop(keys, buckets, count):
         buckets[i] = h % count
 
 
-@kernel("murmur-buckets")
+@kernel("murmur-buckets", opencl=True)
 def MURMUR(quick: bool) -> UserKernel:
     """buckets of keys: Murmur's last steps, and a remainder by an argument"""
     size = 2000 if quick else 150_000

@@ -126,7 +126,7 @@ def transpose_by_loop(matrix, turned):
                     turned[x, y] = matrix[y, x]
 
 
-@kernel("transpose-tiles")
+@kernel("transpose-tiles", opencl=True)
 def TRANSPOSE(quick: bool) -> UserKernel:
     """a transpose through tiles of 32 x 33 in shared memory, four rows for each thread"""
     height, width = (50, 70) if quick else (600, 700)
@@ -157,7 +157,7 @@ def shortest_via_by_loop(distances, k):
             distances[i, j] = min(distances[i, j], first + distances[k, j])
 
 
-@kernel("floyd-warshall")
+@kernel("floyd-warshall", opencl=True)
 def FLOYD(quick: bool) -> UserKernel:
     """four steps of Floyd and Warshall's shortest paths, each a launch"""
     size = 40 if quick else 400

@@ -116,7 +116,7 @@ def lennard_jones_by_loop(positions, starts, cells, energies):
         energies[i] = energy
 
 
-@kernel("lennard-jones-cells")
+@kernel("lennard-jones-cells", opencl=True)
 def LENNARD_JONES(quick: bool) -> UserKernel:
     """energies of particles with those in the cells around their own, float64"""
     size, cells = (100, 3) if quick else (2000, 8)

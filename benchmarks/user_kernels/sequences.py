@@ -52,7 +52,7 @@ def distance_of_diagonal(left, right, before, last, current, diagonal):
             current[i] = min(changed, min(last[i - 1], last[i]) + 1)
 
 
-@kernel("edit-distance", translated=True)
+@kernel("edit-distance", translated=True, opencl=True)
 def EDIT(quick: bool) -> UserKernel:
     """the edit distance of two texts, a launch for each anti-diagonal; the peer goes by rows"""
     size = 50 if quick else 1000

@@ -107,7 +107,7 @@ def butterflies_by_loop(values, factors, half):
             values[start + half + within] = kept - turned
 
 
-@kernel("fft-stages")
+@kernel("fft-stages", opencl=True)
 def FFT(quick: bool) -> UserKernel:
     """all stages of a transform of complex64 in bit-reversed order, each a launch"""
     bits = 8 if quick else 14

@@ -10,7 +10,8 @@ from hip_runtime.drivers.cpu.vectorize.row_loads import load_rows, store_rows
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder, size_in_memory
 
 _LARGEST = 8
-"""Bytes of what is gathered or scattered under a mask for a lane, at most."""
+"""Bytes of what is gathered, or scattered under a mask, for a lane, at most. Larger ones are loaded lane by lane, those
+that are not active from a place on the stack."""
 
 _DOUBLE = ir.DoubleType()
 
@@ -18,7 +19,7 @@ _DOUBLE = ir.DoubleType()
 def most_neighbours(kind: ir.Type, width: int, is_masked: bool, is_load: bool) -> int:
     """How many elements of *kind* a lane of *width* accesses at once, 1 if no more than one."""
     nbytes = size_in_memory(kind)
-    if is_masked or not is_load:
+    if not is_load:
         return 2 if 2 * nbytes <= _LARGEST or (not is_masked and width >= 2) else 1
     return min(4, width)
 
@@ -30,7 +31,8 @@ def load_neighbours(
     of the second ones and so on."""
     nbytes = count * size_in_memory(kind)
     if nbytes > _LARGEST or count > 2:
-        assert mask is None
+        if mask is not None:
+            places = lanes.keep_idle(places, mask, align)
         return load_rows(lanes, kind, count, places, align)
     whole = lanes.gather(_kind_of_pair(nbytes, mask), places, mask, align)
     pairs = lanes.builder.bitcast(whole, ir.VectorType(kind, 2 * lanes.width))

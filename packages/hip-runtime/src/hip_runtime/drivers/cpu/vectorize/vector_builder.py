@@ -12,7 +12,7 @@ from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID, allocate
 from hip_runtime.drivers.cpu.object_code.host_machine import has_mask_registers
 from hip_runtime.errors import UnsupportedError
 
-_IDLE_WORDS = 2
+_IDLE_WORDS = 4
 """Words that one lane accesses at once, at most."""
 
 _FLOATS = {"half": "f16", "float": "f32", "double": "f64"}
@@ -184,12 +184,12 @@ class VectorBuilder:
 
         If all lanes are active it is made of scalar loads: a gather instruction is not faster, and on some processors
         several times slower if the values are not in the first-level cache. So it is for processors whose instructions
-        take no masks, where LLVM would make a branch for each lane, unless that is predicted: see `_keep_idle`.
+        take no masks, where LLVM would make a branch for each lane, unless that is predicted: see `keep_idle`.
         """
         vector = self.type_of(kind)
         whole = self.undefined(vector)
         if mask is not None and self._avoids_branches:
-            places, mask = self._keep_idle(places, mask, align), None
+            places, mask = self.keep_idle(places, mask, align), None
         if mask is None:
             builder = self.builder
             for lane in map(I32, range(self.width)):
@@ -221,7 +221,7 @@ class VectorBuilder:
         """Whether LLVM would make a branch for each lane of a mask that is often mispredicted."""
         return not (has_mask_registers() or self.has_steady_masks)
 
-    def _keep_idle(self, places: ir.Value, mask: ir.Value, align: int) -> ir.Value:
+    def keep_idle(self, places: ir.Value, mask: ir.Value, align: int) -> ir.Value:
         """*places*, but for lanes that are not in *mask* a place on the stack that nothing else uses, which any of them
         may access: a branch around the access would be mispredicted as often as masks change."""
         assert self.entry is not None
@@ -231,7 +231,7 @@ class VectorBuilder:
 
     def _scatter(self, value: ir.Value, places: ir.Value, mask: ir.Value, align: int) -> None:
         if self._avoids_branches:
-            self.scatter(value, self._keep_idle(places, mask, align), None, align)
+            self.scatter(value, self.keep_idle(places, mask, align), None, align)
             return
         name = f"llvm.masked.scatter.{mangle(value.type)}.{mangle(places.type)}"
         self._call_aligned(name, VOID, [value, places, mask], align, 2)

@@ -85,7 +85,7 @@ BENCHMARK = Benchmark(
     peer="njit-parallel",
     scale=1e3,
     unit="ms",
-    implementations=implementations("lorenz", Lorenz, hip=hip, njit=njit, peers=OPENCL),
+    implementations=implementations("integration", Lorenz, hip=hip, njit=njit, peers=OPENCL),
     aim=1.3,
     unable=ONLY_OPENCL,
 )

@@ -123,7 +123,7 @@ def test_every_peer_that_a_benchmark_has_is_one_that_the_module_of_the_peer_has(
             source = (ROOT / (module.replace(".", "/") + ".py")).read_text()
             function = benchmark.name.replace("n-body", "nbody").replace("-", "_")
             assert f"def {function}(" in source
-            assert re.search(rf"^class {toolkit}\b", source, re.MULTILINE)
+            assert re.search(rf"^class {toolkit}\b|^from .* import {toolkit} as {toolkit}$", source, re.MULTILINE)
         assert not benchmark.unable.keys() & benchmark.implementations.keys()
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import atomics, block_work, elementwise, images, integers, integration, matmul, reduction
+from benchmarks import atomics, block_work, elementwise, images, integers, matmul, reduction
 from benchmarks import black_scholes as bs
 from benchmarks import haversine as sphere
 from benchmarks import histogram as hist
+from benchmarks import integration as lorenz
 from benchmarks import mandelbrot as mandel
 from benchmarks import nbody as bodies
 from benchmarks import saxpy as axpy
@@ -101,9 +102,9 @@ def elementwise_ijk(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
     return launcher("elementwise_ijk", threads, elementwise.BLOCK_3D, *arguments)
 
 
-def lorenz(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
-    threads, block = (round_up(problem.size, integration.THREADS),), (integration.THREADS,)
-    arguments = (on.x, on.y, on.z, np.int32(problem.size), np.int32(integration.STEPS))
+def integration(problem: Any, on: SimpleNamespace) -> Callable[[], None]:
+    threads, block = (round_up(problem.size, lorenz.THREADS),), (lorenz.THREADS,)
+    arguments = (on.x, on.y, on.z, np.int32(problem.size), np.int32(lorenz.STEPS))
     return launcher("integration", threads, block, *arguments)
 
 

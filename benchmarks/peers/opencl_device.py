@@ -15,7 +15,7 @@ SOURCES = {
     "float64_kernels.cl": "-cl-unsafe-math-optimizations",
     "user_kernels.cl": "",
 }
-"""The files, and which arithmetic is allowed in each. Intel's runtime has no relaxed `sin` of doubles to link, and those
+"""The files, and which arithmetic is allowed in each. Intel's runtime has no relaxed `sin` of doubles to link, and the
 kernels of users have no `fastmath`."""
 
 

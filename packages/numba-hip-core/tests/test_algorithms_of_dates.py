@@ -50,7 +50,7 @@ COMBINATIONS_WITH_NAT = {
 
 @pytest.mark.parametrize("dtype", ["M8[s]", "m8[ns]"])
 @pytest.mark.parametrize("name", [*COMBINATIONS, *COMBINATIONS_WITH_NAT])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_dates_are_combined(name: str, dtype: str) -> None:
     x = DATES.astype(dtype)
     if name in COMBINATIONS_WITH_NAT:
@@ -98,14 +98,16 @@ def test_searches_have_the_order_of_sorts(source: Host, wanted: Host, side: Any)
     same(algorithms.searchsorted(source, hip.to_device(wanted), side), np.searchsorted(source, wanted, side))
 
 
-def test_integers_of_two_types_are_compared_as_they_are() -> None:
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("finds_signed", [False, True])
+@pytest.mark.sample(2)
+def test_integers_of_two_types_are_compared_as_they_are(finds_signed: bool, side: Any) -> None:
     unsigned = np.array([0, 2**53, 2**53 + 1, 2**63, 2**63 + 1, 2**64 - 1], np.uint64)
     signed = np.array([-1, 0, 2**53 + 1, 2**62, 2**63 - 1], np.int64)
-    for source, wanted in ((unsigned, signed), (signed, unsigned)):
-        left = [sum(int(one) < int(other) for one in source) for other in wanted]
-        right = [sum(int(one) <= int(other) for one in source) for other in wanted]
-        assert algorithms.searchsorted(source, wanted).tolist() == left
-        assert algorithms.searchsorted(source, wanted, "right").tolist() == right
+    source, wanted = (unsigned, signed) if finds_signed else (signed, unsigned)
+    comes_before = operator.lt if side == "left" else operator.le
+    places = [sum(comes_before(int(one), int(other)) for one in source) for other in wanted]
+    assert algorithms.searchsorted(source, wanted, side).tolist() == places
 
 
 @pytest.mark.parametrize("is_by_thread", [True, False])
@@ -117,11 +119,18 @@ def test_merges_put_nan_last(is_by_thread: bool, monkeypatch: pytest.MonkeyPatch
         same(algorithms.merge(one, hip.to_device(other)), np.sort(np.concatenate([first, second])))
 
 
-def test_merges_of_two_types_have_both() -> None:
-    few = np.array([1, 5], np.int32)
-    same(algorithms.merge(few, np.array([2**40])), np.array([1, 5, 2**40]))
-    same(algorithms.merge(few, np.array([1.5, 4.5])), np.array([1, 1.5, 4.5, 5]))
-    same(algorithms.merge(np.array([1.5], np.float32), few, operator.lt), np.array([1, 1.5, 5]))
+@pytest.mark.parametrize(
+    ("first", "second", "compare", "wanted"),
+    [
+        (np.array([1, 5], np.int32), np.array([2**40]), (), np.array([1, 5, 2**40])),
+        (np.array([1, 5], np.int32), np.array([1.5, 4.5]), (), np.array([1, 1.5, 4.5, 5])),
+        (np.array([1.5], np.float32), np.array([1, 5], np.int32), (operator.lt,), np.array([1, 1.5, 5])),
+    ],
+    ids=["i4-i8", "i4-f8", "f4-i4"],
+)
+@pytest.mark.sample(1)
+def test_merges_of_two_types_have_both(first: Host, second: Host, compare: Any, wanted: Host) -> None:
+    same(algorithms.merge(first, second, *compare), wanted)
 
 
 @pytest.mark.parametrize("makers", [hip.block, hip.wave])

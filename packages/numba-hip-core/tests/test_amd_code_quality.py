@@ -209,7 +209,7 @@ def test_reductions_read_four_rows_before_they_wait(kernel, target):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtypes", [("u4",), ("u8", "u8"), ("u2", "u8", "V24")], ids=lambda dtypes: "-".join(dtypes))
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_the_pass_of_a_radix_sort_stays_in_registers(dtypes, target):
     columns = columns_of([np.dtype(name) for name in dtypes])
     lanes = 64 if target.startswith("gfx9") else 32

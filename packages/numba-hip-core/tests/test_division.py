@@ -135,7 +135,7 @@ def divided_by_numpy(a, b):
         return a // b, a % b
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("dtype", "form"), [*((dtype, "auto") for dtype in INTEGERS), *((np.dtype("i8"), form) for form in FORMS[1:])]
 )

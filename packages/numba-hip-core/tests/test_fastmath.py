@@ -105,7 +105,7 @@ CPU = pytest.mark.cpu_device("device libraries of AMD GPUs have one function eac
 @CPU
 @pytest.mark.parametrize("words", ["ulp4", {"ulp4"}], ids=["all flags", "no flags"])
 @pytest.mark.parametrize("ulp4_first", [False, True])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_functions_within_4_units_are_for_those_who_ask(linked, words, ulp4_first):
     """Both in one process, whichever is compiled first, and again afterwards."""
     function = calling(math.sin, 3)

@@ -97,7 +97,7 @@ def follow(first: Any, second: Any) -> Any:
 
 
 @pytest.mark.parametrize("algorithm", ["reduce_by_key", "scan_by_key", "segmented_scan"])
-@pytest.mark.sample(1)
+@pytest.mark.long
 def test_runs_of_records(algorithm: str) -> None:
     """What is combined within runs and segments are records, over several tiles."""
     generator = np.random.default_rng(4)

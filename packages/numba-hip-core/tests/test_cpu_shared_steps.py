@@ -179,7 +179,7 @@ def sums_before(numbers: Array, places: int) -> Array:
 
 @pytest.mark.parametrize("kind", [int16, int32, int64, float32, float64])
 @pytest.mark.parametrize("threads", [64, 256])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_a_scan_by_a_tree(steps_found: list[int], kind: Any, threads: int) -> None:
     @hip.jit
     def scan(numbers, sums):

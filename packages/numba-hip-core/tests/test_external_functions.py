@@ -258,6 +258,7 @@ define i32 @calls_another(i32 %x) {
 
 @pytest.mark.parametrize("output", ["llvm", "bitcode", "asm", "codeobject"])
 @pytest.mark.parametrize("target", ["cpu", "gfx942", "gfx1100"])
+@pytest.mark.sample(5)
 def test_what_nothing_defines_is_an_error_in_all_outputs(target, output):
     lacking = hip.declare_device("unwritten_c", "int32(int32)", abi="c")
     calling = hip.declare_device("calls_another", "int32(int32)", abi="c", link=hip.LinkedCode(CALLS_ANOTHER.encode()))

@@ -173,7 +173,7 @@ def test_counts_are_of_this_call_alone() -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("bins", [1, 7, 256])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_equal_parts(bins: int, size: int) -> None:
     generator = np.random.default_rng(size)
     x = generator.integers(-40, 300, size).astype(np.float64) / 4

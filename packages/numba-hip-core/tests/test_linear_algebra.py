@@ -183,6 +183,7 @@ def test_what_cannot_be_sorted(value):
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx1201"])
+@pytest.mark.sample(1)
 def test_for_amd_gpus(target):
     for function, signature in ((dot, "void(float64[::1], float64[::1], float64[::1])"), (sort, "void(float32[::1])")):
         image, _ = hip.compile(function.py_func, signature, target=target, output="object")

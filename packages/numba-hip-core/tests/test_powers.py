@@ -34,6 +34,7 @@ def powers(x, exponents, out):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.sample(1)
 def test_of_floats(dtype):
     x = np.array([0.0, -0.0, 2.0, -3.0, 1.0, -1.0, 1e-30, -1e-30, math.inf, -math.inf, math.nan], dtype)
     out = np.zeros((x.size, 32), dtype)

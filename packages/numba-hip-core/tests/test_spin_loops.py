@@ -137,6 +137,7 @@ def ring(out, rounds):
 
 
 @pytest.mark.parametrize(("form", "threads"), [("auto", 5), ("regions", 64), ("vectors", 100)])
+@pytest.mark.sample(2)
 def test_a_token_goes_round_the_threads_of_each_block(form, threads):
     out = np.zeros((3, threads), np.int32)
     with config.cpu_form.scope(form):

@@ -29,7 +29,7 @@ def multiply(a, b, c):
             c[i, j] = total
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
 @pytest.mark.parametrize(
     ("left", "right"),
@@ -78,6 +78,7 @@ def test_the_first_signature_that_takes_the_operands():
 
 
 @pytest.mark.parametrize("number", [2.5, 2, True])
+@pytest.mark.sample(1)
 def test_pythons_numbers_go_with_the_arrays(number):
     wide_first = hip.vectorize(["float64(float64, float64)", "int32(int32, int32)", "float32(float32, float32)"])(
         lambda a, b: a + b

@@ -10,6 +10,7 @@ from numba_hip.language.vector_types import C_NAMES, VECTORS
 
 
 @pytest.mark.parametrize("base", C_NAMES, ids=str)
+@pytest.mark.sample(5)
 def test_components(base):
     one, two, three, four = (getattr(hip, f"{base}x{count}") for count in range(1, 5))
 
@@ -119,6 +120,7 @@ def reference(a, b, number):
 
 
 @pytest.mark.parametrize("base", C_NAMES, ids=str)
+@pytest.mark.sample(4)
 def test_arithmetic_is_that_of_the_components(base):
     four = getattr(hip, f"{base}x4")
 

@@ -133,7 +133,7 @@ def test_constant_distances_over_the_end_of_a_row_and_of_the_threads(threads):
 
 
 @pytest.mark.parametrize("threads", [1, 15, 16, 17, 33, 47, 48, 49, 63])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_the_last_wave_of_a_block_may_be_short(threads):
     @hip.jit
     def combine(x, out):

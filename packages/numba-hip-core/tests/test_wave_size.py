@@ -76,6 +76,7 @@ def test_in_the_metadata_of_rdna(target):
 
 @pytest.mark.parametrize("checked", [False, True])
 @pytest.mark.parametrize("target", ["gfx1030", "gfx1100", "gfx1201"])
+@pytest.mark.sample(2)
 def test_shuffles_reach_the_whole_wave(target, checked):
     narrow, wide = (
         hip.compile(reversed_lanes, "(float64[::1], float64[::1])", target=target, wave_size=size, boundscheck=checked)[
@@ -108,6 +109,7 @@ def test_a_dispatcher_brings_its_own():
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx950", "gfx9-generic", "gfx9-4-generic"])
+@pytest.mark.sample(2)
 def test_cdna_has_64_only(target):
     assert "wavefront_size: 64" in hip.compile(lanes, SIGNATURE, target=target, wave_size=64)[0]
     with pytest.raises(TypingError) as caught:

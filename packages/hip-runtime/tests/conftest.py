@@ -42,11 +42,10 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
     assert found.memory_info() == (MEMORY, MEMORY)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def kept_programs() -> Iterator[None]:
-    """Programs are kept for as long as the tests of a module run, which load copies of those for the same kernel, form,
-    width and block, as other devices do. For modules that launch a kernel with many values; whatever changes the
-    compiler, or counts what it does, has kernels of its own."""
+    """Programs are kept as long as the test runs, so that a kernel that it loads again, for the same form and block, is
+    a copy, as for another device, and not compiled anew. For tests that launch one kernel with many values."""
     kept: list[Program] = []
     note = modules.note_loaded
 

@@ -192,6 +192,7 @@ class Place:
 
 @pytest.mark.parametrize("before", [False, True])
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.sample(10)
 def test_sums_and_products(device: Device, linear: list[str], seed: int, before: bool) -> None:
     """Computed in the block of the access, or before a branch."""
     place = Place(seed, 3)

@@ -245,6 +245,8 @@ def test_neighbours_within_limits(device: Device, kind: str, masked: bool) -> No
 
 
 @pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.usefixtures("kept_programs")
+@pytest.mark.sample(6)
 def test_lanes_apart_under_a_mask(device: Device, kind: str) -> None:
     """Those that are not active access nothing: their places are no addresses."""
     body = f"""
@@ -308,6 +310,7 @@ def test_gathers_under_a_mask_have_no_branches(processor: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["i8", "i16", "i32", "double"])
+@pytest.mark.usefixtures("kept_programs")
 def test_neighbours_under_a_mask_of_data(device: Device, processor: str, kind: str) -> None:
     """What the processor cannot access under a mask is accessed apart, without branches; nothing of other lanes is."""
     text = f"""

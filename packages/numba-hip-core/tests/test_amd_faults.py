@@ -40,7 +40,7 @@ def opcodes(code):
     return [i.opcode for f in module.functions for b in f.blocks for i in b.instructions]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("option", ["exceptions", "debug", "boundscheck"])
 def test_the_variable_of_a_kernel_that_reports(target, option):

@@ -18,7 +18,7 @@ STORES = ["stcg", "stcs", "stwb", "stwt"]
 
 @pytest.mark.parametrize("dtype", [np.uint64, np.float16])
 @pytest.mark.parametrize(("load", "store"), [(LOADS[n], STORES[n % 4]) for n in range(5)])
-@pytest.mark.sample(7)
+@pytest.mark.sample(4)
 def test_hints_change_nothing(load: str, store: str, dtype: Any) -> None:
     read, write = getattr(hip, load), getattr(hip, store)
 
@@ -47,6 +47,7 @@ def test_hinted_accesses_are_made_for_amd_gpus() -> None:
     [("gfx90a", "glc slc", "glc slc"), ("gfx942", "nt", "nt"), ("gfx1100", "slc dlc", "glc slc dlc"),
      ("gfx1201", "th:TH_LOAD_NT", "th:TH_STORE_NT")],
 )  # fmt: skip
+@pytest.mark.sample(2)
 def test_what_is_read_once_leaves_the_caches_of_amd_gpus_to_others(target: str, marks: str, of_store: str) -> None:
     def hinted(out: Any, x: Any) -> None:
         i = hip.grid(1)

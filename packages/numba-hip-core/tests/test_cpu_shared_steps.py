@@ -281,7 +281,7 @@ def check_scan_in_place(kind: Any, threads: int, rows: int = 1) -> None:
 
 @pytest.mark.parametrize("kind", [int16, int32, float64])
 @pytest.mark.parametrize("threads", [32, 100, 256, 1024])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_a_scan_in_place(steps_found: list[int], kind: Any, threads: int) -> None:
     check_scan_in_place(kind, threads)
     assert set(steps_found) == {1}

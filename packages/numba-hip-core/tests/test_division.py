@@ -46,7 +46,7 @@ def operands(dtype):
     return np.array([7, 7 if dtype.kind == "u" else -7, 6, 0]).astype(dtype), np.array([2, 2, 0, 0]).astype(dtype)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @on_the_cpu
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_integers_give_zero(dtype):

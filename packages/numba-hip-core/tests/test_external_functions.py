@@ -425,6 +425,7 @@ def test_a_cache_knows_what_was_linked(tmp_path):
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
+@pytest.mark.sample(1)
 def test_linking_for_amd_gpus(target):
     code = f'target triple = "amdgcn-amd-amdhsa"\n{TIMES_TWO}\ndefine amdgpu_kernel void @not_ours() {{ ret void }}'
     times_two = hip.declare_device("times_two", "int32(int32)", link=hip.LinkedCode(code.encode()))

@@ -228,6 +228,7 @@ def test_bounds_that_are_large_integers() -> None:
 
 
 @pytest.mark.parametrize(("bins", "lower", "upper"), [(3, -1.9, -0.2), (7, -1.1, 0.2), (100, -0.8, 1.0)])
+@pytest.mark.sample(1)
 def test_the_last_part_has_what_rounds_to_its_end(bins: int, lower: float, upper: float) -> None:
     below = np.nextafter(upper, lower)
     assert int((below - lower) * (bins / (upper - lower))) == bins

@@ -119,6 +119,7 @@ def fill_double(a, out):
 
 
 @pytest.mark.parametrize("value", [7, np.int64(7), np.uint64(7), np.array(7), np.int8(7)])
+@pytest.mark.sample(2)
 def test_a_number_is_converted_where_it_stays_the_same(value):
     narrow = hip.vectorize(["int32(int32)"])(lambda a: 2 * a)
     double = hip.guvectorize(["void(int32, int32[:])"], "()->()")(fill_double)
@@ -196,6 +197,7 @@ def test_without_signatures():
 
 
 @pytest.mark.parametrize("decorate", [hip.vectorize, partial(vectorize, target="hip")], ids=["hip", "numba"])
+@pytest.mark.sample(1)
 def test_an_exception_of_an_element(decorate):
     @decorate(["float64(float64)"], exceptions=True)
     def root(x):
@@ -210,6 +212,7 @@ def test_an_exception_of_an_element(decorate):
 
 
 @pytest.mark.parametrize("decorate", [hip.guvectorize, partial(guvectorize, target="hip")], ids=["hip", "numba"])
+@pytest.mark.sample(1)
 def test_an_exception_of_a_part(decorate):
     @decorate(["void(int64[:], int64[:])"], "(n)->(n)", exceptions=True)
     def check(a, b):

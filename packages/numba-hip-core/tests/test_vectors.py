@@ -89,6 +89,7 @@ def test_names():
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
+@pytest.mark.sample(2)
 def test_for_amd_gpus(target):
     image, _ = hip.compile(reverse, "(float32[:,::1], float32[:,::1])", target=target, output="object")
     assert image[:4] == b"\x7fELF"

@@ -66,7 +66,7 @@ def test_a_sum_by_shuffles():
     np.testing.assert_array_equal(sums, values.reshape(8, WAVE).sum(axis=1))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("block", [WAVE, 2 * WAVE, 3 * WAVE // 2, 5, (4, 4, 4), (3, 7)])
 def test_lanes_and_votes(block):
     @hip.jit

@@ -104,6 +104,7 @@ def test_distances_that_are_constants(dtype):
 
 
 @pytest.mark.parametrize("threads", [0, 3, 16, 21])
+@pytest.mark.sample(2)
 def test_constant_distances_over_the_end_of_a_row_and_of_the_threads(threads):
     """A whole wave, where *threads* is 0, and shorter ones."""
 

@@ -31,6 +31,7 @@ def reversed_lanes(values, out):
 @pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="a GPU may have waves of one size only")
 @pytest.mark.parametrize("simulated", [False, True])
 @pytest.mark.parametrize("wave_size", [32, 64])
+@pytest.mark.sample(2)
 def test_a_kernel_has_the_waves_that_it_asks_for(wave_size, simulated):
     out, votes = np.zeros(128, np.int32), np.zeros(128, np.uint64)
     values, turned = np.arange(128.0), np.full(128, -1.0)

@@ -243,13 +243,9 @@ def groups_of(makers: Any) -> list[tuple[int, int]]:
     return [(start, min(start + lanes, THREADS)) for start in range(0, THREADS, lanes)]
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("sorts", [False, True])
-@MAKERS
-def test_blocks_and_waves_take_tiles_of_them(makers: Any, sorts: bool) -> None:
+def change_tiles(makers: Any, change: Any, wanted: Callable[[Host], Host]) -> None:
+    """Compare what *change* makes of the items of each block or wave with what is *wanted*."""
     load, store = (make(STEP, THREADS, ITEMS, "transpose") for make in (makers.make_load, makers.make_store))
-    sort = makers.make_merge_sort_keys(STEP, THREADS, ITEMS, lambda a, b: a.weight < b.weight)
-    change = sort if sorts else makers.make_inclusive_scan(STEP, THREADS, follow, ITEMS)
     of_waves = makers is wave
 
     @hip.jit
@@ -268,9 +264,21 @@ def test_blocks_and_waves_take_tiles_of_them(makers: Any, sorts: bool) -> None:
     changed = np.zeros_like(given)
     work[1, THREADS](columns_of(given), columns_of(changed))
     for start, end in groups_of(makers):
-        part = given[start * ITEMS : end * ITEMS]
-        wanted = part[np.argsort(part["weight"], kind="stable")] if sorts else followed(part)
-        same(changed[start * ITEMS : end * ITEMS], wanted)
+        of_group = slice(start * ITEMS, end * ITEMS)
+        same(changed[of_group], wanted(given[of_group]))
+
+
+@pytest.mark.sample(1)
+@MAKERS
+def test_blocks_and_waves_scan_them(makers: Any) -> None:
+    change_tiles(makers, makers.make_inclusive_scan(STEP, THREADS, follow, ITEMS), followed)
+
+
+@pytest.mark.long
+@MAKERS
+def test_blocks_and_waves_sort_them(makers: Any) -> None:
+    sort = makers.make_merge_sort_keys(STEP, THREADS, ITEMS, lambda a, b: a.weight < b.weight)
+    change_tiles(makers, sort, lambda part: part[np.argsort(part["weight"], kind="stable")])
 
 
 @pytest.mark.sample(1)

@@ -359,7 +359,7 @@ CONDITIONS = {
 }
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("n", [0, 2, 8, 13, 63, 64, 65, 200])
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_condition_that_was_moved_out_of_a_loop(

@@ -126,6 +126,7 @@ def test_interrupt_ends_a_launch(device: Device) -> None:
 
 
 @pytest.mark.parametrize(("grid", "block"), [(1, 32), (7, 33), (2000, 32)])
+@pytest.mark.sample(2)
 def test_interrupt_of_a_grid_that_waits_for_itself_again_and_again(device: Device, grid: int, block: int) -> None:
     """From one barrier to the next it takes microseconds, for which no signal is looked for within a run."""
     rotate = kernel(ROTATE, PARAMETERS, GRID + SHARED, shared_bytes=4096)
@@ -202,7 +203,7 @@ def endless(device: Device, text: str = ENDLESS) -> tuple[Function, DeviceArray,
     return function, flag, out, pack(function.kernel, flag.address, out.address)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("form", "grid", "block"),
     [("auto", 1, 32), ("auto", 4096, 256), ("loop", 2, 8), ("regions", 3, 64), ("vectors", 40, 64)],
@@ -232,6 +233,7 @@ def test_interrupt_of_a_kernel_that_calls_the_math_library(device: Device) -> No
 
 
 @pytest.mark.parametrize("grid", [1, 300])
+@pytest.mark.sample(1)
 def test_handler_that_runs_within_a_block(device: Device, grid: int) -> None:
     """It may launch kernels itself; the one that was interrupted goes on."""
     function, flag, out, arguments = compile_endless(device)
@@ -267,6 +269,7 @@ def test_other_threads_are_not_abandoned(device: Device) -> None:
 
 
 @pytest.mark.parametrize("grid", [1, 300])
+@pytest.mark.sample(1)
 def test_streams_are_aborted(device: Device, grid: int) -> None:
     function, _, out, arguments = endless(device)
     stream = Stream()

@@ -3,8 +3,8 @@ NumPy."""
 
 from __future__ import annotations
 
+import itertools
 import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ COMBINATIONS = {
     ),
     "merge": lambda x: (algorithms.merge(np.sort(x[:2000]), np.sort(x[2000:])), np.sort(x)),
 }  # fmt: skip
-"""A result of ``hip.algorithms`` for dates *x*, and NumPy's."""
+"""A result of ``hip.algorithms`` for dates or times *x*, and NumPy's."""
 COMBINATIONS_WITH_NAT = {
     "reduce to NaT": lambda x: (algorithms.reduce(x, np.maximum), x.max()),
     "reduce without NaT": lambda x: (algorithms.reduce(x, np.fmax), np.fmax.reduce(x)),
@@ -48,32 +48,29 @@ COMBINATIONS_WITH_NAT = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["M8[s]", "m8[ns]"])
-@pytest.mark.parametrize("name", [*COMBINATIONS, *COMBINATIONS_WITH_NAT])
-@pytest.mark.sample(1)
-def test_dates_are_combined(name: str, dtype: str) -> None:
-    x = DATES.astype(dtype)
-    if name in COMBINATIONS_WITH_NAT:
-        x[5] = "NaT"
-    same(*(COMBINATIONS | COMBINATIONS_WITH_NAT)[name](x))
-
-
-TIMES = np.random.default_rng(1).integers(0, 500, 3001).astype("m8[s]")
 MINUTE = np.timedelta64(1, "m")
+SUMS = {
+    "sum": lambda x: (algorithms.reduce(x), x.sum()),
+    "sums": lambda x: (algorithms.inclusive_scan(hip.to_device(x), init=MINUTE), np.cumsum(x) + MINUTE),
+    "sums before": lambda x: (algorithms.exclusive_scan(x), np.cumsum(x) - x),
+}
+"""The same for times *x* alone: dates have no sum."""
+
+ANY = COMBINATIONS | COMBINATIONS_WITH_NAT
 
 
 @pytest.mark.parametrize(
-    ("scan", "wanted"),
-    [
-        (lambda: algorithms.reduce(TIMES), TIMES.sum()),
-        (lambda: algorithms.inclusive_scan(hip.to_device(TIMES), init=MINUTE), np.cumsum(TIMES) + MINUTE),
-        (lambda: algorithms.exclusive_scan(TIMES), np.cumsum(TIMES) - TIMES),
-    ],
-    ids=["reduce", "inclusive", "exclusive"],
+    ("name", "dtype"), [*itertools.product(ANY, ["M8[s]", "m8[ns]"]), *((name, "m8[s]") for name in SUMS)]
 )
 @pytest.mark.sample(1)
-def test_times_are_summed_up(scan: Callable[[], Any], wanted: Any) -> None:
-    same(scan(), wanted)
+def test_dates_and_times_are_combined(name: str, dtype: str) -> None:
+    x = DATES.astype(dtype)
+    if name in COMBINATIONS_WITH_NAT:
+        x[5] = "NaT"
+    same(*(ANY | SUMS)[name](x))
+
+
+TIMES = np.random.default_rng(1).integers(0, 500, 3001).astype("m8[s]")
 
 
 @pytest.mark.long

@@ -455,8 +455,10 @@ def test_mistakes_are_told(make, said):
 
 
 @pytest.mark.parametrize("makers", [block, wave])
-@pytest.mark.parametrize("name", ["sum", "scan", "radix", "merge", "pairs", "rank", "exchange", "scatter", "load",
-                                  "store", "flags", "difference", "shift", "decode", "histogram"])  # fmt: skip
+@pytest.mark.parametrize("name", [
+    "sum", "scan", "radix", "merge", "pairs", pytest.param("rank", marks=pytest.mark.long), "exchange", "scatter",
+    "load", "store", "flags", "difference", "shift", "decode", "histogram",
+])  # fmt: skip
 @pytest.mark.sample(2)
 def test_arrays_with_too_few_items_are_errors(makers, name):
     items, one = 4, np.int32

@@ -83,7 +83,7 @@ def window(a: np.ndarray[Any, Any], dy: int, dx: int) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("block", BLOCKS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_boxes(block: tuple[int, int], order: Any, dtype: Any) -> None:
     for shape in SHAPES:
         a = np.asarray(integers(shape, dtype), order=order)

@@ -73,7 +73,7 @@ def is_below(value: Any) -> bool:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("algorithm", ["reduce_by_key", "unique_by_key", "unique", "scan_by_key", "exclusive scan"])
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_runs_where_parts_meet(algorithm: str, size: int) -> None:
     x = np.random.default_rng(1).integers(-99, 99, size)
     on_device = hip.to_device(x)

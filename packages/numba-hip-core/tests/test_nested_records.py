@@ -169,7 +169,7 @@ def move_the_first_of_runs(given: Host) -> None:
     same(algorithms.unique_by_key(np.arange(50).repeat(30), repeated)[1], given[:50])
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("dtype", DEEP)
 @pytest.mark.parametrize(
     "move", [move_by_digits, move_by_comparing, move_by_places, move_what_is_chosen, move_the_first_of_runs]

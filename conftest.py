@@ -2,9 +2,8 @@
 
 A test marked ``long`` is not in the default run. Of a test marked ``sample(count)``, that many parameter sets are,
 spread evenly over all of them that are not ``long`` themselves, and others than of the next test; the rest are
-``long``. ``--cases long`` runs what the
-default run leaves out, and ``--cases all`` everything. A test that the command line names with ``::`` runs with all of
-its parameter sets.
+``long``. ``--cases long`` runs what the default run leaves out, and ``--cases all`` everything. A test that the command
+line names with ``::`` runs with all of its parameter sets.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Selects the tests of the default run, and those of ``nox -s long``.
 
 A test marked ``long`` is not in the default run. Of a test marked ``sample(count)``, that many parameter sets are,
-spread evenly over all of them, and others than of the next test; the rest are ``long``. ``--cases long`` runs what the
-default run leaves out, and ``--cases all`` everything. A test that the command line names with ``::`` runs with all of
-its parameter sets.
+spread evenly over all of them that are not ``long`` themselves, and others than of the next test; the rest are
+``long``. ``--cases long`` runs what the default run leaves out, and ``--cases all`` everything. A test that the command
+line names with ``::`` runs with all of its parameter sets.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _freeze() -> None:
 def _mark_beyond_samples(items: list[pytest.Item]) -> None:
     sampled: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("sample") is not None:
+        if item.get_closest_marker("sample") is not None and item.get_closest_marker("long") is None:
             sampled[item.nodeid.split("[")[0]].append(item)
     for name, cases in sampled.items():
         (count,) = cases[0].get_closest_marker("sample").args  # type: ignore[union-attr]  # it was found above

@@ -12,9 +12,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_runtime import config
 from hip_runtime.device import Device
+from hip_runtime.driver import Dim3
+from hip_runtime.drivers.cpu import modules
 from hip_runtime.drivers.cpu.driver import CpuDriver
+from hip_runtime.drivers.cpu.object_code.program import Program
 from hip_runtime.drivers.cpu.vectorize import gang_function
 
 MEMORY = 64 << 20
@@ -36,6 +40,22 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
         gc.collect()  # arrays in cycles; looking for them after each of thousands of tests would take a minute
         found.synchronize()
     assert found.memory_info() == (MEMORY, MEMORY)
+
+
+@pytest.fixture
+def kept_programs() -> Iterator[None]:
+    """Programs are kept as long as the test runs, so that a kernel that it loads again, for the same form and block, is
+    a copy, as for another device, and not compiled anew. For tests that launch one kernel with many values."""
+    kept: list[Program] = []
+    note = modules.note_loaded
+
+    def keep(code: CodeObject, kernel: Kernel, block: Dim3, program: Program) -> None:
+        kept.append(program)
+        note(code, kernel, block, program)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(modules, "note_loaded", keep)
+        yield
 
 
 @pytest.fixture

@@ -162,7 +162,7 @@ def waves(power: int) -> str:
 @pytest.mark.parametrize("block", [32, 48, 64, 100, 256])
 @pytest.mark.parametrize("power", [2, 4, 5, 6])
 @pytest.mark.parametrize("width", [8, 16, 32])
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 def test_rows_of_a_wave_each(device: Device, block: int, power: int, width: int) -> None:
     columns, blocks = (1 << power) + 3, 5
     n = block * blocks - 7

@@ -101,6 +101,7 @@ def append(
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("counter", ["i32", "i64"])
 @pytest.mark.parametrize("width", [8, 32, 64])
+@pytest.mark.usefixtures("kept_programs")
 def test_chosen_numbers(device: Device, packed: list[bool], kind: str, counter: str, width: int) -> None:
     for limit in (0, 1, 37, COUNT // 2, COUNT):
         append(device, kind, counter, width, 5, limit)

@@ -138,7 +138,7 @@ end:
 """
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("n", [-1, 0, 99, 100, 250, 299, 300, 301, 10_000])
 def test_the_bound_is_that_of_the_round(device: Device, found: list[dict[str, str]], n: int) -> None:
     """The counter of a loop around barriers starts anew where the loop is entered again, in the middle of a region."""
@@ -189,7 +189,7 @@ ENDS = {
 }
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("latch", ENDS)
 @pytest.mark.parametrize("n", [0, 50, 100, 101, 250, 300])
 def test_what_holds_in_the_first_round_of_a_loop_may_not_in_the_next(

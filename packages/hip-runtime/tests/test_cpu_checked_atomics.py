@@ -59,7 +59,7 @@ end:
     ("i8", "monotonic monotonic"), ("i16", "acq_rel acquire"), ("i32", "monotonic monotonic"),
     ("i32", "seq_cst seq_cst"), ("i64", "release monotonic"),
 ])  # fmt: skip
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_one_thread_claims_each_element(device: Device, kind: str, orderings: str, form: str) -> None:
     """The first one finds -1; all others find what that one has written, and write nothing."""
     total, dtype = BLOCKS * THREADS, INTEGERS[kind]
@@ -98,7 +98,7 @@ end:
 @pytest.mark.parametrize("ordering", ["monotonic", "seq_cst"])
 @pytest.mark.parametrize("operation", ["min", "max", "umin", "umax"])
 @pytest.mark.parametrize("kind", list(INTEGERS))
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_threads_improve_what_others_left(
     device: Device, kind: str, operation: str, ordering: str, form: str
 ) -> None:  # fmt: skip

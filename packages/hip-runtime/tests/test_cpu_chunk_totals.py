@@ -82,7 +82,7 @@ out:
     return code(text, "k", [("cells", "ptr"), ("values", "ptr"), ("n", "i64")])
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("form", "width"), FORMS)
 @pytest.mark.parametrize(
     ("kind", "pair"),

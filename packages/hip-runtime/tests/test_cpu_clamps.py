@@ -73,7 +73,7 @@ def expect(kind: str, operations: list[str], stride: int, first: int, limit: int
 @pytest.mark.parametrize(
     "operations", [["smax"], ["smin"], ["umax"], ["umin"], ["usub.sat"], ["smax", "smin"], ["umax", "umin"]]
 )
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_clamped_numbers(
     device: Device, coherent_versions: list[int], kind: str, stride: int, operations: list[str]
 ) -> None:
@@ -165,7 +165,7 @@ def sums_within(kind: str, stride: int, first: int, limit: int, table: Array) ->
     return found
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", ["i16", "i32", "i64"])
 @pytest.mark.parametrize("stride", [1, -1, 3])
 @pytest.mark.parametrize("form", ["vectors", "loop"])

@@ -178,6 +178,7 @@ join:
 
 @pytest.mark.parametrize("condition", ["slt i64 %from, %n", "sge i64 %from, %n", "ult i64 %from, %n"])
 @pytest.mark.sample(2)
+@pytest.mark.usefixtures("kept_programs")
 def test_a_way_that_some_groups_take_as_a_whole(device: Device, separated: list[int], condition: str) -> None:
     threads = 4 * BLOCK
     parameters = [("out", "ptr"), ("x", "ptr"), ("n", "i64"), ("shift", "i64")]
@@ -227,6 +228,7 @@ join:
 """
 
 
+@pytest.mark.usefixtures("kept_programs")
 def test_a_walk_inside_of_a_loop_inside_of_a_choice(device: Device, separated: list[int]) -> None:
     """A copy of a copy: atomic operations stay what they are, and values reach the reconvergence point."""
     threads = 2 * BLOCK
@@ -279,6 +281,7 @@ end:
     [(0, 0), (-1, 0), (-13, 0), (5, 0), (-(1 << 63), 0), (-70, 0), ((1 << 63) - 30, (1 << 63) - 2), (0, -3), (7, 20)],
 )
 @pytest.mark.sample(2)
+@pytest.mark.usefixtures("kept_programs")
 def test_edges_that_equality_tells(device: Device, separated: list[int], by: int, bound: int) -> None:
     """The first and the last lane decide for all, unless the number wraps between them."""
     threads = 4 * BLOCK
@@ -312,6 +315,7 @@ done:
 """
 
 
+@pytest.mark.usefixtures("kept_programs")
 def test_lanes_that_end_at_one_number_go_together_until_the_first_is_there(
     device: Device, separated: list[int]
 ) -> None:
@@ -355,7 +359,7 @@ CONDITIONS = {
 }
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("n", [0, 2, 8, 13, 63, 64, 65, 200])
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_condition_that_was_moved_out_of_a_loop(

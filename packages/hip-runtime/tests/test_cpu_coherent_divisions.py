@@ -248,6 +248,7 @@ end:
 
 @pytest.mark.parametrize("form", ["auto", "vectors", "regions"])
 @pytest.mark.sample(2)
+@pytest.mark.usefixtures("kept_programs")
 def test_regions_divide_again(device: Device, coherent_versions: list[int], form: str) -> None:
     parameters = [("out", "ptr"), ("height", "i64"), ("width", "i64"), ("turns", "i64")]
     with config.cpu_form.scope(form), config.cpu_width.scope(8):

@@ -268,7 +268,7 @@ done:
     assert {instruction.name for instruction in found} == {f"{n}.{x}" for n in OF_THE_BLOCK for x in ("old", "pair")}
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.skipif(shutil.which("objdump") is None, reason="objdump (binutils) is not installed")
 @pytest.mark.parametrize(
     ("address", "locked"),

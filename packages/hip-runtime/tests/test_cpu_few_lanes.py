@@ -73,7 +73,7 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 @pytest.mark.parametrize("width", [2, 8, 16, 32, 64])
 @pytest.mark.parametrize("block", [64, 100])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_marked_threads_expand_their_rows(device: Device, checks: list[bool], width: int, block: int) -> None:
     random = np.random.default_rng(5)
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):

@@ -77,7 +77,7 @@ def expect(values: Any, step: int) -> Any:
 ORDERS = [(0, 1), (1, 0), (0, 1, 2), (2, 0, 1), (3, 2, 1, 0), (0, 2, 1, 3)]
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("guarded", [before_a_guard, behind_a_guard])
 @pytest.mark.parametrize("width", [2, 8, 16, 64])
 @pytest.mark.parametrize("order", ORDERS)
@@ -97,6 +97,7 @@ def test_all_elements_of_rows(
 
 @pytest.mark.parametrize("base", [-COUNT, -40, 0, 5])
 @pytest.mark.parametrize("step", [2, 3])
+@pytest.mark.sample(4)
 def test_rows_behind_the_end_are_counted_from_it(device: Device, rows: list[int], step: int, base: int) -> None:
     """Where an index may be negative lanes are in steps unless one is."""
     values = np.random.default_rng(7).integers(0, 50, COUNT).astype(np.float32)

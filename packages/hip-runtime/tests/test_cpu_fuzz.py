@@ -26,7 +26,7 @@ from hip_runtime.errors import TrapError
 KEPT = sorted(FOLDER.glob("*.json"))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(8))
 def test_program(device: Device, seed: int) -> None:
     program = make_program(seed)

@@ -48,6 +48,7 @@ PARAMETERS = [("out", "ptr"), ("turns", "i32")]
 
 @pytest.mark.parametrize(("grid", "block"), [(1, 1), (1, 64), (7, 33), (40, 256)])
 @pytest.mark.sample(2)
+@pytest.mark.usefixtures("kept_programs")
 def test_rotation_of_the_grid(device: Device, grid: int, block: int) -> None:
     values = np.arange(grid * block, dtype=np.int32)
     out = to_device(values)
@@ -212,6 +213,7 @@ together:
     (1000, 999),
 ])  # fmt: skip
 @pytest.mark.parametrize("returns", [False, True])
+@pytest.mark.sample(10)
 def test_one_block_apart_from_the_others(device: Device, blocks: int, other: int, returns: bool) -> None:
     out = to_device(np.zeros(blocks, np.int32))
     code_object = kernel(ONE_APART, [("out", "ptr"), ("other", "i32"), ("returns", "i1")], GRID)

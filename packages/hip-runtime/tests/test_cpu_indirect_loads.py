@@ -97,7 +97,7 @@ def draw(least: int, index: str = "i32", count: int = THREADS) -> Array:
 @pytest.mark.parametrize("width", [1, 8, 64])
 @pytest.mark.parametrize("index", ["i8", "i16", "i32", "i64"])
 @pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.sample(7)
+@pytest.mark.sample(4)
 def test_elements_and_indices_of_all_sizes(
     device: Device, found: list[bool], kind: str, index: str, width: int
 ) -> None:  # fmt: skip

@@ -94,6 +94,7 @@ def test_quotients_and_remainders(device: Device, kind: str, bits: int, sign: st
 @pytest.mark.parametrize("sign", ["s", "u"])
 @pytest.mark.parametrize("divisor", [3, 1000, (1 << 40) + 7, 1 << 20])
 @pytest.mark.sample(3)
+@pytest.mark.usefixtures("kept_programs")
 def test_constant_divisors(device: Device, sign: str, divisor: int) -> None:
     for bits in (51, 64):
         a, b = operands("i64", sign, 1 << bits)

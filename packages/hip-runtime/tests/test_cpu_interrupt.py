@@ -126,14 +126,16 @@ def test_interrupt_ends_a_launch(device: Device) -> None:
 
 
 @pytest.mark.parametrize(("grid", "block"), [(1, 32), (7, 33), (2000, 32)])
+@pytest.mark.sample(2)
 def test_interrupt_of_a_grid_that_waits_for_itself_again_and_again(device: Device, grid: int, block: int) -> None:
     """From one barrier to the next it takes microseconds, for which no signal is looked for within a run."""
     rotate = kernel(ROTATE, PARAMETERS, GRID + SHARED, shared_bytes=4096)
     out = to_device(np.arange(grid * block, dtype=np.int32))
-    launch(device, rotate, grid, block, out.address, 1, cooperative=True)  # compiles
+    function = launch(device, rotate, grid, block, out.address, 1, cooperative=True)  # compiles
+    arguments = pack(function.kernel, out.address, 1_000_000_000)
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt), signal_after(0.2):
-        launch(device, rotate, grid, block, out.address, 1_000_000_000, cooperative=True)
+        function.launch(grid, block, arguments, cooperative=True)
     assert time.monotonic() - start < 5
     check_that_it_works(device)
 
@@ -185,9 +187,10 @@ def test_launches_of_other_threads_go_on(device: Device) -> None:
     check_that_it_works(device)
 
 
-def compile_endless(device: Device) -> tuple[Function, DeviceArray, DeviceArray, bytes]:
-    """The same as `endless`, compiled for blocks of four threads: a handler that launches must not come in between."""
-    function, flag, out, arguments = endless(device)
+def compile_endless(device: Device, text: str = ENDLESS) -> tuple[Function, DeviceArray, DeviceArray, bytes]:
+    """The same as `endless`, compiled for blocks of four threads: a handler that launches must not come in between, and
+    an interrupt while something is compiled may be lost where LLVM's objects are given back."""
+    function, flag, out, arguments = endless(device, text)
     flag.copy_to_device(np.ones(1, np.int64))
     function.launch(1, 4, arguments)
     flag.copy_to_device(np.zeros(1, np.int64))
@@ -202,7 +205,7 @@ def endless(device: Device, text: str = ENDLESS) -> tuple[Function, DeviceArray,
     return function, flag, out, pack(function.kernel, flag.address, out.address)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("form", "grid", "block"),
     [("auto", 1, 32), ("auto", 4096, 256), ("loop", 2, 8), ("regions", 3, 64), ("vectors", 40, 64)],
@@ -225,13 +228,14 @@ def test_interrupt_within_blocks_that_do_not_end(device: Device, form: str, grid
 
 
 def test_interrupt_of_a_kernel_that_calls_the_math_library(device: Device) -> None:
-    function, _, _, arguments = endless(device, ENDLESS_LIBRARY)
+    function, _, _, arguments = compile_endless(device, ENDLESS_LIBRARY)
     with pytest.raises(KeyboardInterrupt), signal_after(0.3):
-        function.launch(8, 8, arguments)
+        function.launch(8, 4, arguments)
     check_that_it_works(device)
 
 
 @pytest.mark.parametrize("grid", [1, 300])
+@pytest.mark.sample(1)
 def test_handler_that_runs_within_a_block(device: Device, grid: int) -> None:
     """It may launch kernels itself; the one that was interrupted goes on."""
     function, flag, out, arguments = compile_endless(device)
@@ -254,8 +258,8 @@ def test_handler_that_runs_within_a_block(device: Device, grid: int) -> None:
 
 
 def test_other_threads_are_not_abandoned(device: Device) -> None:
-    function, _, _, arguments = endless(device)
-    other, flag, out, others = endless(device)
+    function, _, _, arguments = compile_endless(device)
+    other, flag, out, others = compile_endless(device)
     thread = threading.Thread(target=other.launch, args=(2, 4, others))
     thread.start()
     with pytest.raises(KeyboardInterrupt), signal_after(0.3):
@@ -267,6 +271,7 @@ def test_other_threads_are_not_abandoned(device: Device) -> None:
 
 
 @pytest.mark.parametrize("grid", [1, 300])
+@pytest.mark.sample(1)
 def test_streams_are_aborted(device: Device, grid: int) -> None:
     function, _, out, arguments = endless(device)
     stream = Stream()

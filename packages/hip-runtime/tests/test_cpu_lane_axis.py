@@ -364,6 +364,7 @@ out:
 
 
 @pytest.mark.parametrize("block", [(8, 16, 1), (32, 2, 1), (64, 1, 1)])
+@pytest.mark.sample(2)
 def test_faults_name_the_block_and_the_thread(device: Device, block: tuple[int, int, int]) -> None:
     grid = 64 // block[0], 64 // block[1], 1
     function = device.load(code(FAULT, "k", PARAMETERS)).function("k")

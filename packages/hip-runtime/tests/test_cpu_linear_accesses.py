@@ -92,7 +92,7 @@ def check(
 
 @pytest.mark.parametrize("width", [2, 8, 64])
 @pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 def test_elements_of_all_sizes(device: Device, linear: list[str], kind: str, width: int) -> None:
     thread = np.arange(THREADS)
     check(device, kernel(kind), kind, 7 * thread, FAR * thread, (7, FAR), width=width)
@@ -101,7 +101,7 @@ def test_elements_of_all_sizes(device: Device, linear: list[str], kind: str, wid
 
 @pytest.mark.parametrize("step", [1, -1, -FAR, 2])
 @pytest.mark.parametrize("out_step", [1, -7, 3])
-@pytest.mark.sample(7)
+@pytest.mark.sample(4)
 def test_distances(device: Device, linear: list[str], out_step: int, step: int) -> None:
     thread = np.arange(THREADS)
     check(device, kernel("i32"), "i32", out_step * thread, step * thread, (out_step, step))
@@ -192,6 +192,7 @@ class Place:
 
 @pytest.mark.parametrize("before", [False, True])
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.sample(10)
 def test_sums_and_products(device: Device, linear: list[str], seed: int, before: bool) -> None:
     """Computed in the block of the access, or before a branch."""
     place = Place(seed, 3)

@@ -64,7 +64,7 @@ def expected(kind: str, predicate: str, swapped: bool, start: int, bound: int) -
 
 @pytest.mark.parametrize("kind", ENDS)
 @pytest.mark.parametrize("predicate", PREDICATES)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_lanes_are_counted(device: Device, predicate: str, kind: str) -> None:
     half = ENDS[kind]
     starts = [0, -3, 5 - half, half - 40, -half - 70, half]

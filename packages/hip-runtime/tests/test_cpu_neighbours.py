@@ -173,7 +173,8 @@ STEPS = {
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("steps", STEPS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
+@pytest.mark.usefixtures("kept_programs")
 def test_order_of_accesses(device: Device, steps: str, masked: bool) -> None:
     for kind in ("float", "i8"):
         for others in (False, True):

@@ -75,7 +75,7 @@ def run_script(text: str, *, threads: int | None = None) -> str:
     return done.stdout
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 def test_any_number_of_threads(threads: int) -> None:
     out = run_script(

@@ -98,7 +98,7 @@ def test_program(device: Device, seed: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [7, 13, 30])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_addresses_that_are_kept_under_a_mask(device: Device, threads: int) -> None:
     """LLVM takes them to be better aligned than they are, where the processor has no masks."""
     body = """
@@ -161,7 +161,7 @@ def test_sum_of_neighbours(device: Device, kind: Any) -> None:
 @pytest.mark.parametrize(("kind", "operation"), [
     ("i8", "add"), ("i16", "umin"), ("i32", "max"), ("i64", "min"), ("float", "fadd"), ("double", "fmax"),
 ])  # fmt: skip
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_atomic_operations_in_tables(
     device: Device, monkeypatch: pytest.MonkeyPatch, kind: str, operation: str
 ) -> None:  # fmt: skip
@@ -230,7 +230,7 @@ def test_rows_of_lanes(device: Device, kind: str) -> None:
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_neighbours_apart(device: Device, kind: str, masked: bool) -> None:
     for count in (2, 3, 4):
         check_neighbours(device, kind, swapped(count), masked)
@@ -245,6 +245,8 @@ def test_neighbours_within_limits(device: Device, kind: str, masked: bool) -> No
 
 
 @pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.usefixtures("kept_programs")
+@pytest.mark.sample(6)
 def test_lanes_apart_under_a_mask(device: Device, kind: str) -> None:
     """Those that are not active access nothing: their places are no addresses."""
     body = f"""
@@ -308,6 +310,8 @@ def test_gathers_under_a_mask_have_no_branches(processor: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["i8", "i16", "i32", "double"])
+@pytest.mark.usefixtures("kept_programs")
+@pytest.mark.sample(4)
 def test_neighbours_under_a_mask_of_data(device: Device, processor: str, kind: str) -> None:
     """What the processor cannot access under a mask is accessed apart, without branches; nothing of other lanes is."""
     text = f"""
@@ -344,6 +348,7 @@ def test_neighbours_under_a_mask_of_data(device: Device, processor: str, kind: s
 
 
 @pytest.mark.parametrize("shift", [0, 1])
+@pytest.mark.sample(2)
 def test_lengths_of_blocks_share_code_unless_steps_are_in_registers(device: Device, shift: int) -> None:
     """All regions run in gangs, as LLVM makes no vectors of their branches. Where lanes read elements of other lanes,
     these can stay in registers if the number of threads is known."""
@@ -460,6 +465,7 @@ def test_lanes_that_gather_under_masks_are_slower(
 
 
 @pytest.mark.parametrize("by_data", [False, True])
+@pytest.mark.sample(2)
 def test_branches_that_are_predicted_stay(device: Device, by_data: bool) -> None:
     """Under a mask of indices, the same lanes gather in each gang at an edge."""
     condition = "icmp ne i64 %place, 7" if by_data else "icmp slt i64 %i, %n"

@@ -17,19 +17,20 @@ def form(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_program(device: Device, seed: int) -> None:
     check_case(device, seed)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", [97, 349, 488, 811, 937])
 def test_program_whose_lanes_part_in_loops(device: Device, seed: int) -> None:
     check_case(device, seed)
 
 
 @pytest.mark.parametrize("seed", [1884, 1953])
+@pytest.mark.sample(2)
 def test_program_whose_threads_return_in_a_loop_of_barriers(device: Device, seed: int) -> None:
     check_case(device, seed)
 
@@ -46,13 +47,13 @@ def test_program_that_compares_where_threads_are(device: Device, seed: int) -> N
     check_case(device, seed, bounds=True)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(12))
 def test_program_in_which_some_lanes_use_sums(device: Device, seed: int) -> None:
     check_case(device, seed, sums=True)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_program_of_marked_threads(device: Device, seed: int) -> None:
     check_marked_case(device, seed)

@@ -25,7 +25,7 @@ def lanes() -> Iterator[None]:
 
 
 # 4112 has a value that is live out of a loop that lanes leave in different iterations, through a phi with one edge.
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", [*range(100, 106), 4112])
 def test_program_with_barriers(device: Device, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     monkeypatch.setattr(spmd_programs, "Generator", WithoutWaves)
@@ -333,7 +333,7 @@ end:
 
 @pytest.mark.parametrize("form", ["auto", "vectors"])
 @pytest.mark.parametrize("waves", [False, True])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_threads_that_go_along_rows_of_their_own_run_alone(device: Device, form: str, waves: bool) -> None:
     """LLVM makes vectors of the loop of one thread, where lanes would have to gather."""
     wave = "%from = xor i32 %t, 2\n  %total = call i32 @spmd.shuffle.i32(ptr %item, i32 %sum1, i32 %from)"

@@ -160,14 +160,14 @@ def count_rows(device: Device, kind: str, count: Count) -> int:
 
 
 @pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_loops_count_in_any_way(device: Device, count: str) -> None:
     assert count_rows(device, "float", COUNTS[count]) == 1
 
 
 @pytest.mark.parametrize("width", [4, 8, 64])
 @pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_elements_of_all_sizes(device: Device, kind: str, width: int) -> None:
     with config.cpu_width.scope(width):
         assert count_rows(device, kind, COUNTS["up"]) == 1

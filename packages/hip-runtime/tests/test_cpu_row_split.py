@@ -82,7 +82,7 @@ def expect(shape: tuple[int, int], given: np.ndarray[Any, Any]) -> np.ndarray[An
 @pytest.mark.parametrize("kind", ["i32", "i64"])
 @pytest.mark.parametrize("sign", ["s", "u"])
 @pytest.mark.parametrize(("block", "width"), [(96, 32), (50, 16), (33, 32), (64, 4)])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_each_element_is_computed_once(
     device: Device, splits: list[bool], kind: str, sign: str, block: int, width: int
 ) -> None:
@@ -118,7 +118,7 @@ def widths(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("kind", ["i32", "i64"])
 @pytest.mark.parametrize("block", [48, 64, 96, 130, 256, 512, 1000])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_short_kernels_have_wide_gangs(device: Device, widths: list[int], kind: str, block: int) -> None:
     """Elements have four bytes, so the values of twice as many lanes still fit into registers. Blocks of less than 512
     threads are joined."""

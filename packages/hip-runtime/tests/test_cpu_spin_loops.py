@@ -105,7 +105,7 @@ def test_what_threads_poll_with(device: Device, form: str, poll: str) -> None:
     np.testing.assert_array_equal(numbers, np.arange(70)[::-1])
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("width", [2, 4, 8, 16, 32, 64])
 def test_groups_of_any_width_take_turns(device: Device, width: int) -> None:
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
@@ -167,6 +167,7 @@ def test_threads_pass_on_a_lock(device: Device, form: str, attempt: str) -> None
 
 
 @pytest.mark.parametrize("form", ["auto", "vectors"])
+@pytest.mark.sample(1)
 def test_a_thread_has_a_lock_for_several_turns(device: Device, form: str) -> None:
     """It polls a flag, which nobody sets, three times."""
     within = """

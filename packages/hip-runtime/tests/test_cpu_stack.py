@@ -36,6 +36,7 @@ stop:
 
 @pytest.mark.parametrize("form", ["loop", "regions", "vectors"])
 @pytest.mark.sample(2)
+@pytest.mark.usefixtures("kept_programs")
 def test_functions_learn_that_little_is_left(device: Device, form: str) -> None:
     body = """
   %r = call i32 @down(ptr %item, i32 %n)

@@ -161,14 +161,22 @@ def mirror(sums: np.ndarray, block: int) -> np.ndarray:
     return sums.reshape(-1, block)[:, ::-1].reshape(-1)
 
 
+GRIDS = [(1, 64), (3, 100), (40, 256), (700, 64), (5, 1024), (9, 33)]
+
+
+def in_pairs(grids: list[tuple[int, int]]) -> list[tuple[int, tuple[int, int]]]:
+    """Lengths, each with every second of *grids*: these have two or three of them."""
+    lengths = (64, 1000, 64 * 40, 64 * 41 + 1, 200_003)
+    return [(n, grid) for number, n in enumerate(lengths) for grid in grids[number % 2 :: 2]]
+
+
 @pytest.mark.parametrize("form", ["vectors", "loop"])
 @pytest.mark.sample(1)
 def test_sums_and_elements_are_those_of_each_thread(device: Device, suspensions: list[bool], form: str) -> None:
     function = load(device)
     with config.cpu_form.scope(form):
-        for n in (64, 1000, 64 * 40, 64 * 41 + 1, 200_003):
-            for grid, block in ((1, 64), (3, 100), (40, 256), (700, 64), (5, 1024), (9, 33), (1, 8)):
-                run(function, n, grid, block)
+        for n, (grid, block) in in_pairs([*GRIDS, (1, 8)]):
+            run(function, n, grid, block)
     assert any(suspensions) == (form == "vectors")
 
 
@@ -193,9 +201,8 @@ def test_a_fault_of_a_gang_that_was_suspended_names_its_thread(device: Device, s
 def test_gangs_pause_behind_the_loop_before_a_barrier(device: Device, suspensions: list[bool], form: str) -> None:
     function = load(device, WALK_AND_MIRROR)
     with config.cpu_form.scope(form):
-        for n in (64, 1000, 64 * 40, 64 * 41 + 1, 200_003):
-            for grid, block in ((1, 64), (3, 100), (40, 256), (700, 64), (5, 1024), (9, 33)):
-                run(function, n, grid, block, mirrors=True)
+        for n, (grid, block) in in_pairs(GRIDS):
+            run(function, n, grid, block, mirrors=True)
     assert any(suspensions) == (form != "regions")
     assert ("gangs take turns in a loop before the first barrier" in function.form) == (form != "regions")
 
@@ -218,6 +225,7 @@ def test_a_fault_of_a_gang_that_paused_names_its_thread(device: Device, suspensi
 
 
 @pytest.mark.parametrize("reason", REFUSED)
+@pytest.mark.sample(1)
 def test_gangs_do_not_pause_where_a_block_would_notice(device: Device, suspensions: list[bool], reason: str) -> None:
     before, after, other, instead = REFUSED[reason]
     assert before in WALK_AND_MIRROR

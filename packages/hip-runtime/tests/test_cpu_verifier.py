@@ -148,7 +148,7 @@ entry:
 
 
 @pytest.mark.parametrize("form", ["auto", "vectors", "regions"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_no_pass_breaks_a_rule(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stages: list[str] = []
     with config.verify_passes.scope(True), config.cpu_form.scope(form):

@@ -275,6 +275,7 @@ def test_indices(bench: Bench, grid: tuple[int, ...], block: tuple[int, ...]) ->
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("blocks", [1, 2, 3, 7, 64, 1000, 100_003])
+@pytest.mark.usefixtures("kept_programs")
 def test_every_thread_runs_once(bench: Bench, blocks: int) -> None:
     counter = np.zeros(1, np.int64)
     address = bench.put(counter)
@@ -387,6 +388,7 @@ def test_description_of_a_fault(bench: Bench) -> None:
 # streams and events
 
 
+@pytest.mark.usefixtures("kept_programs")
 def test_stream_is_ordered(bench: Bench) -> None:
     n = 1 << 12
     stream = bench.driver.create_stream(0)

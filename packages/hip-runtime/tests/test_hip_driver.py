@@ -511,6 +511,7 @@ def test_streams_that_others_made_can_be_used(driver: HipDriver, standin: Standi
 
 
 @pytest.mark.parametrize("owners", [1, OWNERS_PER_POINT, 3 * OWNERS_PER_POINT + 5])
+@pytest.mark.sample(1)
 def test_owners_go_when_the_work_is_done(driver: HipDriver, owners: int) -> None:
     class Owner:
         pass

@@ -137,9 +137,11 @@ def test_the_first_of_many(dtype):
         np.testing.assert_array_equal(most, x[of_equal[:k]])
 
 
-@pytest.mark.parametrize("is_of_gpus", [False, True])
-@pytest.mark.sample(1)
-def test_the_first_of_many_equals(is_of_gpus, monkeypatch):
+@pytest.mark.parametrize("is_of_gpus", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("k", [1, 33, 12_000])
+@pytest.mark.sample(2)
+def test_the_first_of_many_equals(k, largest, is_of_gpus, monkeypatch):
     """Of equal ones those that come first are chosen, over the ends of all parts; what is searched stays as it is."""
     if is_of_gpus:
         monkeypatch.setattr(radix_selection, "by_threads", lambda operands: False)
@@ -148,13 +150,12 @@ def test_the_first_of_many_equals(is_of_gpus, monkeypatch):
     few[7::50_000] = np.nan
     for x in (few, rising, rising[::-1].copy(), np.zeros(100_001, np.float32)):
         on_device = hip.to_device(x)
-        for k in (1, 33, 12_000):
-            order = np.argsort(x, kind="stable")
-            least, places = algorithms.topk(on_device, k, largest=False)
-            np.testing.assert_array_equal(host(places), order[:k])
-            np.testing.assert_array_equal(host(least), x[order[:k]])
-            of_equal = x.size - 1 - np.argsort(x[::-1], kind="stable")[::-1]
-            np.testing.assert_array_equal(host(algorithms.topk(on_device, k)[1]), of_equal[:k])
+        order = np.argsort(x, kind="stable")
+        if largest:
+            order = x.size - 1 - np.argsort(x[::-1], kind="stable")[::-1]
+        chosen, places = algorithms.topk(on_device, k, largest=largest)
+        np.testing.assert_array_equal(host(places), order[:k])
+        np.testing.assert_array_equal(host(chosen), x[order[:k]])
         np.testing.assert_array_equal(host(on_device), x)
 
 
@@ -416,20 +417,23 @@ def test_sorts_of_numbers(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["u4", "f8"])
+@pytest.mark.parametrize("has_values", [False, True])
 @pytest.mark.sample(1)
-def test_sorts_of_many_numbers(dtype):
+def test_sorts_of_many_numbers(has_values, dtype):
     """By digits of eleven bits on the CPU device, in several parts, the last of which is shorter; equal keys among
     them, and high digits that are the same everywhere or in some parts."""
     size = 70_001
     bits = np.random.default_rng(2).integers(0, 1 << 32, size, dtype=np.uint32)
     bits[: size // 2] %= 5000
     x = bits.astype(dtype) if dtype == "u4" else bits.astype(dtype) - 2.0**31
-    order = np.argsort(x, kind="stable")
-    keys, places = algorithms.sort_by_key(hip.to_device(x), np.arange(size))
-    np.testing.assert_array_equal(host(keys), x[order])
-    np.testing.assert_array_equal(host(places), order)
-    np.testing.assert_array_equal(algorithms.sort(x), x[order])
-    np.testing.assert_array_equal(algorithms.sort(x % 100), np.sort(x % 100))
+    for some in (x, x % 100):
+        order = np.argsort(some, kind="stable")
+        if has_values:
+            keys, places = algorithms.sort_by_key(hip.to_device(some), np.arange(size))
+            np.testing.assert_array_equal(host(places), order)
+        else:
+            keys = algorithms.sort(some)
+        np.testing.assert_array_equal(host(keys), some[order])
 
 
 @pytest.mark.parametrize("is_of_gpus", [False, True])
@@ -463,28 +467,31 @@ def test_sorts_by_some_bits(of, dtype, begin, end, is_of_gpus, monkeypatch):
 
 @pytest.mark.parametrize("size", [1, 900, 70_001])
 @pytest.mark.parametrize("dtype", ["u4", "f8", "u1"])
+@pytest.mark.parametrize("has_values", [False, True])
 @pytest.mark.sample(1)
-def test_sorts_leave_what_they_read_and_may_write_to_where_it_was(dtype, size):
+def test_sorts_leave_what_they_read_and_may_write_to_where_it_was(has_values, dtype, size):
     """The first pass reads the arguments where they are, unless the results are written there; the number of passes is
     odd or even."""
     given = np.random.default_rng(3).integers(0, 1 << 31, size).astype(dtype)
     given.setflags(write=False)
     ordered, order = np.sort(given), np.argsort(given, kind="stable")
     x, made = hip.to_device(given), hip.device_array(given.shape, given.dtype)
+    if has_values:
+        places = hip.to_device(np.arange(given.size))
+        algorithms.sort_by_key(x, places, out=(made, places))
+        np.testing.assert_array_equal(host(places), order)
+        np.testing.assert_array_equal(host(x), given)
+        algorithms.sort_by_key(x, x, out=(made, x))
+        np.testing.assert_array_equal(host(made), ordered)
+        np.testing.assert_array_equal(host(x), ordered)
+        return
     algorithms.sort(x, out=made)
     np.testing.assert_array_equal(host(made), ordered)
     np.testing.assert_array_equal(host(x), given)
     np.testing.assert_array_equal(algorithms.sort(given), ordered)
     np.testing.assert_array_equal(algorithms.sort(np.repeat(given, 2)[::2]), ordered)
-    places = hip.to_device(np.arange(given.size))
-    algorithms.sort_by_key(x, places, out=(made, places))
-    np.testing.assert_array_equal(host(places), order)
-    algorithms.sort_by_key(x, x, out=(made, x))
-    np.testing.assert_array_equal(host(made), ordered)
+    algorithms.sort(x, out=x)
     np.testing.assert_array_equal(host(x), ordered)
-    again = hip.to_device(given)
-    algorithms.sort(again, out=again)
-    np.testing.assert_array_equal(host(again), ordered)
 
 
 @pytest.mark.long
@@ -573,16 +580,27 @@ def test_iterators():
     assert total(nested) == (x * scale - x[::-1]).sum()
 
 
+@pytest.mark.parametrize(
+    ("source", "count", "wanted"),
+    [
+        (CountingIterator(np.int16(5)) + 3, 4, 8 + 9 + 10 + 11),
+        (ConstantIterator(2) + 7, 3, 6),
+        (ReverseIterator(CountingIterator(9)), 3, 9 + 8 + 7),
+        (ReverseIterator(np.arange(100, dtype=np.int32)) + 2, 1, 97),
+        (PermutationIterator(np.arange(100, dtype=np.int32), [50, 99, 98, 97]) + np.int8(1) + 2, 1, 97),
+    ],
+    ids=["counting", "constant", "counting in reverse", "reverse", "permutation"],
+)
+@pytest.mark.sample(2)
+def test_sums_from_any_place_on(source, count, wanted):
+    assert algorithms.reduce(source, count=count) == wanted
+
+
 def test_iterators_begin_at_any_place():
-    x, total = np.arange(100, dtype=np.int32), algorithms.reduce
-    assert total(CountingIterator(np.int16(5)) + 3, count=4) == 8 + 9 + 10 + 11
-    assert total(ConstantIterator(2) + 7, count=3) == 6
-    assert total(ReverseIterator(CountingIterator(9)), count=3) == 9 + 8 + 7
+    x = np.arange(100, dtype=np.int32)
     pairs = ZipIterator(hip.to_device(x), TransformIterator(x, lambda value: -value), CountingIterator(0)) + 97
     found = algorithms.transform(lambda parts: (parts[0], parts[1], parts[2]), pairs)
     assert found.tolist() == [(97, -97, 97), (98, -98, 98), (99, -99, 99)]
-    for begins in (ReverseIterator(x), PermutationIterator(x, [50, 99, 98, 97]) + np.int8(1)):
-        assert total(begins + 2, count=1) == 97
     with pytest.raises(AlgorithmError, match="the offset of an iterator over an array is -1"):
         TransformIterator(x, abs) + -1
     with pytest.raises(TypeError, match="unsupported operand"):

@@ -41,7 +41,7 @@ CALLS: dict[str, tuple[Callable[[DeviceArray, DeviceArray], Any], np.ndarray[Any
 
 @pytest.mark.parametrize("shift", [0, 500, -500])
 @pytest.mark.parametrize("name", CALLS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_results_where_the_source_is(name: str, shift: int) -> None:
     call, expected = CALLS[name]
     room = to_device(np.concatenate([np.full(500, -1, np.int32), X, np.full(500, -2, np.int32)]))

@@ -3,8 +3,8 @@ NumPy."""
 
 from __future__ import annotations
 
+import itertools
 import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ COMBINATIONS = {
     ),
     "merge": lambda x: (algorithms.merge(np.sort(x[:2000]), np.sort(x[2000:])), np.sort(x)),
 }  # fmt: skip
-"""A result of ``hip.algorithms`` for dates *x*, and NumPy's."""
+"""A result of ``hip.algorithms`` for dates or times *x*, and NumPy's."""
 COMBINATIONS_WITH_NAT = {
     "reduce to NaT": lambda x: (algorithms.reduce(x, np.maximum), x.max()),
     "reduce without NaT": lambda x: (algorithms.reduce(x, np.fmax), np.fmax.reduce(x)),
@@ -48,32 +48,29 @@ COMBINATIONS_WITH_NAT = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["M8[s]", "m8[ns]"])
-@pytest.mark.parametrize("name", [*COMBINATIONS, *COMBINATIONS_WITH_NAT])
-@pytest.mark.sample(2)
-def test_dates_are_combined(name: str, dtype: str) -> None:
-    x = DATES.astype(dtype)
-    if name in COMBINATIONS_WITH_NAT:
-        x[5] = "NaT"
-    same(*(COMBINATIONS | COMBINATIONS_WITH_NAT)[name](x))
-
-
-TIMES = np.random.default_rng(1).integers(0, 500, 3001).astype("m8[s]")
 MINUTE = np.timedelta64(1, "m")
+SUMS = {
+    "sum": lambda x: (algorithms.reduce(x), x.sum()),
+    "sums": lambda x: (algorithms.inclusive_scan(hip.to_device(x), init=MINUTE), np.cumsum(x) + MINUTE),
+    "sums before": lambda x: (algorithms.exclusive_scan(x), np.cumsum(x) - x),
+}
+"""The same for times *x* alone: dates have no sum."""
+
+ANY = COMBINATIONS | COMBINATIONS_WITH_NAT
 
 
 @pytest.mark.parametrize(
-    ("scan", "wanted"),
-    [
-        (lambda: algorithms.reduce(TIMES), TIMES.sum()),
-        (lambda: algorithms.inclusive_scan(hip.to_device(TIMES), init=MINUTE), np.cumsum(TIMES) + MINUTE),
-        (lambda: algorithms.exclusive_scan(TIMES), np.cumsum(TIMES) - TIMES),
-    ],
-    ids=["reduce", "inclusive", "exclusive"],
+    ("name", "dtype"), [*itertools.product(ANY, ["M8[s]", "m8[ns]"]), *((name, "m8[s]") for name in SUMS)]
 )
 @pytest.mark.sample(1)
-def test_times_are_summed_up(scan: Callable[[], Any], wanted: Any) -> None:
-    same(scan(), wanted)
+def test_dates_and_times_are_combined(name: str, dtype: str) -> None:
+    x = DATES.astype(dtype)
+    if name in COMBINATIONS_WITH_NAT:
+        x[5] = "NaT"
+    same(*(ANY | SUMS)[name](x))
+
+
+TIMES = np.random.default_rng(1).integers(0, 500, 3001).astype("m8[s]")
 
 
 @pytest.mark.long
@@ -98,14 +95,16 @@ def test_searches_have_the_order_of_sorts(source: Host, wanted: Host, side: Any)
     same(algorithms.searchsorted(source, hip.to_device(wanted), side), np.searchsorted(source, wanted, side))
 
 
-def test_integers_of_two_types_are_compared_as_they_are() -> None:
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("finds_signed", [False, True])
+@pytest.mark.sample(2)
+def test_integers_of_two_types_are_compared_as_they_are(finds_signed: bool, side: Any) -> None:
     unsigned = np.array([0, 2**53, 2**53 + 1, 2**63, 2**63 + 1, 2**64 - 1], np.uint64)
     signed = np.array([-1, 0, 2**53 + 1, 2**62, 2**63 - 1], np.int64)
-    for source, wanted in ((unsigned, signed), (signed, unsigned)):
-        left = [sum(int(one) < int(other) for one in source) for other in wanted]
-        right = [sum(int(one) <= int(other) for one in source) for other in wanted]
-        assert algorithms.searchsorted(source, wanted).tolist() == left
-        assert algorithms.searchsorted(source, wanted, "right").tolist() == right
+    source, wanted = (unsigned, signed) if finds_signed else (signed, unsigned)
+    comes_before = operator.lt if side == "left" else operator.le
+    places = [sum(comes_before(int(one), int(other)) for one in source) for other in wanted]
+    assert algorithms.searchsorted(source, wanted, side).tolist() == places
 
 
 @pytest.mark.parametrize("is_by_thread", [True, False])
@@ -117,11 +116,18 @@ def test_merges_put_nan_last(is_by_thread: bool, monkeypatch: pytest.MonkeyPatch
         same(algorithms.merge(one, hip.to_device(other)), np.sort(np.concatenate([first, second])))
 
 
-def test_merges_of_two_types_have_both() -> None:
-    few = np.array([1, 5], np.int32)
-    same(algorithms.merge(few, np.array([2**40])), np.array([1, 5, 2**40]))
-    same(algorithms.merge(few, np.array([1.5, 4.5])), np.array([1, 1.5, 4.5, 5]))
-    same(algorithms.merge(np.array([1.5], np.float32), few, operator.lt), np.array([1, 1.5, 5]))
+@pytest.mark.parametrize(
+    ("first", "second", "compare", "wanted"),
+    [
+        (np.array([1, 5], np.int32), np.array([2**40]), (), np.array([1, 5, 2**40])),
+        (np.array([1, 5], np.int32), np.array([1.5, 4.5]), (), np.array([1, 1.5, 4.5, 5])),
+        (np.array([1.5], np.float32), np.array([1, 5], np.int32), (operator.lt,), np.array([1, 1.5, 5])),
+    ],
+    ids=["i4-i8", "i4-f8", "f4-i4"],
+)
+@pytest.mark.sample(1)
+def test_merges_of_two_types_have_both(first: Host, second: Host, compare: Any, wanted: Host) -> None:
+    same(algorithms.merge(first, second, *compare), wanted)
 
 
 @pytest.mark.parametrize("makers", [hip.block, hip.wave])

@@ -143,7 +143,7 @@ def test_a_stream_does_one_thing_after_another(name: str) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", CALLS)
 def test_a_graph_of_each_runs_with_what_is_there_then(name: str) -> None:
     stream = hip.stream()

@@ -55,7 +55,7 @@ def instructions(operations, target, **options):
     return Counter(LOOP if one.startswith(LOOP) else one for one in found)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", range(len(TARGETS)), ids=TARGETS)
 def test_the_hardware_s_instructions(number):
     expected = Counter(endings[number] for endings in INSTRUCTIONS.values())

@@ -149,7 +149,7 @@ def quad_and_half_as_in_hip(values):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_lanes_exchange_in_rows_without_lds(target):
     for kernel, moves in ((sum_of_wave, 4), (sums_through_wave, 4), (quad_and_half, 1),
                           (quad_and_half_as_in_hip, 1)):  # fmt: skip
@@ -195,7 +195,7 @@ def test_what_the_first_lane_has_is_read_as_scalars(target):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kernel", [total_kernel, column_kernel], ids=["ordered", "columns"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_reductions_read_four_rows_before_they_wait(kernel, target):
     read, write = values.read_leaf(0), values.write_leaf(1)
     combine = values.combining(operator.add, float32)
@@ -209,7 +209,7 @@ def test_reductions_read_four_rows_before_they_wait(kernel, target):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtypes", [("u4",), ("u8", "u8"), ("u2", "u8", "V24")], ids=lambda dtypes: "-".join(dtypes))
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_the_pass_of_a_radix_sort_stays_in_registers(dtypes, target):
     columns = columns_of([np.dtype(name) for name in dtypes])
     lanes = 64 if target.startswith("gfx9") else 32

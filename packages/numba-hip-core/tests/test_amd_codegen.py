@@ -56,7 +56,7 @@ def instructions(module):
     return [i for f in module.functions if not f.is_declaration for b in f.blocks for i in b.instructions]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_kernel_and_its_metadata(target):
     image, result = hip.compile(saxpy, SAXPY, target=target, output="object")
@@ -91,6 +91,7 @@ def test_memory_is_reached_through_the_right_address_spaces(target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.sample(3)
 def test_assembly(target):
     text, _ = hip.compile(saxpy, SAXPY, target=target, output="asm")
     assert f"amdgcn-amd-amdhsa--{target}" in text
@@ -252,7 +253,7 @@ def in_registers(x, out):
         ("gfx1100", (1024, 2), 16, 16), ("gfx1100", (256,), None, None), ("gfx1100", 256, None, None),
     ],
 )  # fmt: skip
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_blocks_of_a_compute_unit_become_waves(target, bounds, waves, fits):
     code = hip.jit(launch_bounds=bounds)(in_registers).compile("(float32[::1], float32[::1])", target=target)
     found = [line.partition('"amdgpu-waves-per-eu"="')[2].partition('"')[0] for line in code.llvm().splitlines()]
@@ -329,7 +330,7 @@ def test_features_of_a_target():
 needs_linker = pytest.mark.skipif(next(find_linkers(ROCM), None) is None, reason="needs ld.lld or ziglang")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @needs_linker
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_linked_code_object(target):

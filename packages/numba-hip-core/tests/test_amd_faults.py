@@ -40,7 +40,7 @@ def opcodes(code):
     return [i.opcode for f in module.functions for b in f.blocks for i in b.instructions]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("option", ["exceptions", "debug", "boundscheck"])
 def test_the_variable_of_a_kernel_that_reports(target, option):
@@ -149,6 +149,7 @@ def find_any_linker():
 
 @pytest.mark.skipif(find_any_linker() is None, reason="needs ld.lld or ziglang")
 @pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.sample(1)
 def test_a_linked_code_object_shows_the_variable_to_the_driver(target):
     image = compiled(target, exceptions=True).code_object.image
     assert image.count(SYMBOL) == 2, "in the dynamic symbols, too"

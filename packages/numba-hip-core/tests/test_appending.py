@@ -39,7 +39,7 @@ def choose_up_to_a_capacity(values, chosen, count):
 
 @pytest.mark.parametrize("dtype", ["i1", "u2", "f4", "i8", "f8"])
 @pytest.mark.parametrize("counter", ["i4", "u4", "i8", "u8"])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_chosen_values_and_where_they_were(dtype: str, counter: str) -> None:
     values = np.random.default_rng(9).integers(0, 100, 3001).astype(dtype)
     for limit in (-1, 20, 50, 99, 100):

@@ -24,7 +24,7 @@ def exchange(array, i, j, k, value, found):
     found[1] = hip.atomic.add(array, (i, j, k), 1)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("view", VIEWS)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
@@ -109,7 +109,7 @@ def permute(array, axes, by_tuple, by_numbers, by_function, by_variable):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_axes_in_another_order(view):
     host = VIEWS[view](np.arange(24).reshape(2, 3, 4))
     found = [np.zeros(host.transpose(2, 0, 1).shape, int) for _ in range(3)]

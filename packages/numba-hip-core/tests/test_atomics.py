@@ -276,6 +276,7 @@ def test_scopes():
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx1201"])
+@pytest.mark.sample(1)
 def test_scopes_for_amd_gpus(target):
     signature = "(int32[::1], float32[::1])"
     text, _ = hip.compile(among, signature, target=target, output="llvm")

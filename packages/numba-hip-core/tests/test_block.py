@@ -27,8 +27,9 @@ def numbers(size, dtype=np.int32, seed=1):
 
 
 def follow(first, second):
-    """Two maps x -> a * x + b modulo a prime, one after the other: associative, and not commutative."""
-    return first[0] * second[0] % 10007, (second[0] * first[1] + second[1]) % 10007
+    """Two maps x -> a * x + b modulo 8192, one after the other: associative, and not commutative. No *a* is even, which
+    would let what was before be forgotten."""
+    return first[0] * second[0] & 8191, second[0] * first[1] + second[1] & 8191
 
 
 def followed(pairs):
@@ -56,7 +57,7 @@ def test_sums_and_scans_of_a_block():
         i = block.rank()
         out[i, 0] = total(x[i])
         out[i, 1], out[i, 2] = scan(x[i])
-        out[i, 3] = pairs((x[i], x[i] + 1))[1]
+        out[i, 3] = pairs((x[i] | 1, x[i]))[1]
         out[i, 4] = top(x[i], valid)
         out[i, 5] = block.size()
 
@@ -66,7 +67,7 @@ def test_sums_and_scans_of_a_block():
     assert (out[:, 0] == x.sum()).all()
     np.testing.assert_array_equal(out[:, 1], np.cumsum(x) - x)
     assert (out[:, 2] == x.sum()).all()
-    assert out[:, 3].tolist() == [b for _, b in followed([(int(a), int(a) + 1) for a in x])]
+    assert out[:, 3].tolist() == [b for _, b in followed([(int(a) | 1, int(a)) for a in x])]
     assert (out[:, 4] == x[:100].max()).all()
     assert (out[:, 5] == 144).all()
 
@@ -454,9 +455,11 @@ def test_mistakes_are_told(make, said):
 
 
 @pytest.mark.parametrize("makers", [block, wave])
-@pytest.mark.parametrize("name", ["sum", "scan", "radix", "merge", "pairs", "rank", "exchange", "scatter", "load",
-                                  "store", "flags", "difference", "shift", "decode", "histogram"])  # fmt: skip
-@pytest.mark.sample(3)
+@pytest.mark.parametrize("name", [
+    "sum", "scan", "radix", "merge", "pairs", pytest.param("rank", marks=pytest.mark.long), "exchange", "scatter",
+    "load", "store", "flags", "difference", "shift", "decode", "histogram",
+])  # fmt: skip
+@pytest.mark.sample(2)
 def test_arrays_with_too_few_items_are_errors(makers, name):
     items, one = 4, np.int32
     made = {

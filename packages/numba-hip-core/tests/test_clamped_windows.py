@@ -82,16 +82,16 @@ def window(a: np.ndarray[Any, Any], dy: int, dx: int) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.sample(1)
-def test_boxes(dtype: Any, order: Any) -> None:
+def test_boxes(block: tuple[int, int], order: Any, dtype: Any) -> None:
     for shape in SHAPES:
         a = np.asarray(integers(shape, dtype), order=order)
-        for block in BLOCKS:
-            grid = tuple(-(-extent // threads) for extent, threads in zip(shape[::-1], block, strict=True))
-            out = np.zeros(shape, np.int64)
-            box_by_constants[grid, block](a, out)
-            reach = range(-2, 3)
-            np.testing.assert_array_equal(out, sum(window(a, dy, dx) for dy in reach for dx in reach))
+        grid = tuple(-(-extent // threads) for extent, threads in zip(shape[::-1], block, strict=True))
+        out = np.zeros(shape, np.int64)
+        box_by_constants[grid, block](a, out)
+        reach = range(-2, 3)
+        np.testing.assert_array_equal(out, sum(window(a, dy, dx) for dy in reach for dx in reach))
         for radius in (0, 1, 4):
             out = np.zeros(shape, np.int64)
             box_by_radius[grid, block](a, out, radius)

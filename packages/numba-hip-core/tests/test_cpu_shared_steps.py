@@ -179,7 +179,7 @@ def sums_before(numbers: Array, places: int) -> Array:
 
 @pytest.mark.parametrize("kind", [int16, int32, int64, float32, float64])
 @pytest.mark.parametrize("threads", [64, 256])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_a_scan_by_a_tree(steps_found: list[int], kind: Any, threads: int) -> None:
     @hip.jit
     def scan(numbers, sums):
@@ -281,7 +281,7 @@ def check_scan_in_place(kind: Any, threads: int, rows: int = 1) -> None:
 
 @pytest.mark.parametrize("kind", [int16, int32, float64])
 @pytest.mark.parametrize("threads", [32, 100, 256, 1024])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_a_scan_in_place(steps_found: list[int], kind: Any, threads: int) -> None:
     check_scan_in_place(kind, threads)
     assert set(steps_found) == {1}

@@ -116,6 +116,7 @@ def test_against_fractions(letter, operation):
 
 
 @pytest.mark.parametrize("letter", TYPES)
+@pytest.mark.sample(1)
 def test_square_roots(letter):
     dtype = TYPES[letter]
     x = np.abs(values_of(dtype, 120))

@@ -46,7 +46,7 @@ def operands(dtype):
     return np.array([7, 7 if dtype.kind == "u" else -7, 6, 0]).astype(dtype), np.array([2, 2, 0, 0]).astype(dtype)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @on_the_cpu
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_integers_give_zero(dtype):
@@ -135,7 +135,7 @@ def divided_by_numpy(a, b):
         return a // b, a % b
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("dtype", "form"), [*((dtype, "auto") for dtype in INTEGERS), *((np.dtype("i8"), form) for form in FORMS[1:])]
 )

@@ -26,7 +26,7 @@ def definitions(ir: str) -> list[str]:
 @pytest.mark.cpu_device("links code for the CPU device")
 @pytest.mark.parametrize("abi", ["c", "numba"])
 @pytest.mark.parametrize("name", [None, "_Z5blendff"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_a_function_is_linked_into_a_kernel(abi: str, name: str | None) -> None:
     info = None if name is None else {"abi_name": name}
     code, result = hip.compile(

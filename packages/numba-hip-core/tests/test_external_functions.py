@@ -258,6 +258,7 @@ define i32 @calls_another(i32 %x) {
 
 @pytest.mark.parametrize("output", ["llvm", "bitcode", "asm", "codeobject"])
 @pytest.mark.parametrize("target", ["cpu", "gfx942", "gfx1100"])
+@pytest.mark.sample(5)
 def test_what_nothing_defines_is_an_error_in_all_outputs(target, output):
     lacking = hip.declare_device("unwritten_c", "int32(int32)", abi="c")
     calling = hip.declare_device("calls_another", "int32(int32)", abi="c", link=hip.LinkedCode(CALLS_ANOTHER.encode()))
@@ -424,6 +425,7 @@ def test_a_cache_knows_what_was_linked(tmp_path):
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
+@pytest.mark.sample(1)
 def test_linking_for_amd_gpus(target):
     code = f'target triple = "amdgcn-amd-amdhsa"\n{TIMES_TWO}\ndefine amdgpu_kernel void @not_ours() {{ ret void }}'
     times_two = hip.declare_device("times_two", "int32(int32)", link=hip.LinkedCode(code.encode()))

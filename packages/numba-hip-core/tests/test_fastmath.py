@@ -105,7 +105,7 @@ CPU = pytest.mark.cpu_device("device libraries of AMD GPUs have one function eac
 @CPU
 @pytest.mark.parametrize("words", ["ulp4", {"ulp4"}], ids=["all flags", "no flags"])
 @pytest.mark.parametrize("ulp4_first", [False, True])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_functions_within_4_units_are_for_those_who_ask(linked, words, ulp4_first):
     """Both in one process, whichever is compiled first, and again afterwards."""
     function = calling(math.sin, 3)
@@ -123,6 +123,7 @@ def test_functions_within_4_units_are_for_those_who_ask(linked, words, ulp4_firs
 
 @CPU
 @pytest.mark.parametrize("ulp4_first", [False, True])
+@pytest.mark.sample(1)
 def test_what_numba_compiles_for_both_is_compiled_for_each(linked, ulp4_first):
     """e to the power of a complex number is a function of Numba's own, which it keeps by its types alone."""
 
@@ -137,6 +138,7 @@ def test_what_numba_compiles_for_both_is_compiled_for_each(linked, ulp4_first):
 
 
 @pytest.mark.parametrize("at", [np.float32(1), 1.0])
+@pytest.mark.sample(1)
 def test_functions_of_float32_stay_as_they_are(at):
     values = VALUES.astype(np.float32)
     function = calling(math.exp, at)

@@ -114,7 +114,7 @@ def report_of(kernel, kind):
         (trapped, "auto", TrapError),
     ],
 )
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_line_of_a_fault(function, form, kind):
     with runtime_config.cpu_form.scope(form):
         assert f"({line_of(function)} in {function.__name__})" in report_of(hip.jit(function), kind)

@@ -52,7 +52,7 @@ def assert_same(found, wanted):
 
 
 @NAMES
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_conversions(name):
     kind, make = getattr(ml_dtypes, name), getattr(hip, name)
     plain, as_bits, of_bits = (
@@ -89,7 +89,7 @@ def test_conversions(name):
 
 
 @NAMES
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_arithmetic_is_that_of_float32(name):
     kind, make = getattr(ml_dtypes, name), getattr(hip, name)
 
@@ -162,7 +162,7 @@ def test_for_amd_gpus(target):
         ("gfx1201", ("float8_e4m3fn", "float8_e5m2")),
     ],
 )
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_gpus_convert_their_formats_by_an_instruction(target, having):
     def kernel(values, out, wide):
         i = hip.grid(1)

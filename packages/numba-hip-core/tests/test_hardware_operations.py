@@ -153,7 +153,7 @@ def test_clocks_go_on():
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_for_amd_gpus(target):
     def words(x, out):
         out[0] = hip.byte_perm(x[0], x[1], 0x5410) ^ hip.funnelshift_l(x[0], x[1], x[2])

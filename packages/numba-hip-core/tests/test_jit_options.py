@@ -82,6 +82,7 @@ def sum_of_products(x: Any, y: Any) -> None:
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
+@pytest.mark.sample(1)
 def test_registers_of_amd_gpus_are_limited(target: str) -> None:
     signature = "(float64[::1], float64[::1])"
 

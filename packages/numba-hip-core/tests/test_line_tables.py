@@ -57,7 +57,7 @@ def has_linker():
     return next(find_linkers(rocm), None) is not None
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.skipif(not has_linker(), reason="needs ld.lld or ziglang")
 @pytest.mark.parametrize("option", ["lineinfo", "debug"])
 @pytest.mark.parametrize("target", TARGETS)
@@ -83,7 +83,7 @@ def loop(x, out):
             out[i] += x[-i] / x[i]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("function", [kernel, loop])
 def test_the_instructions_are_the_same(target, function):
@@ -118,6 +118,7 @@ def parted(out):
 
 @pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="barriers are checked on the CPU device")
 @pytest.mark.parametrize("options", [{}, {"lineinfo": True}, {"debug": True}, {"debug": True, "opt": False}])
+@pytest.mark.sample(2)
 def test_barriers_that_not_all_threads_reach_are_named_by_their_lines(options):
     with pytest.raises(BarrierDivergenceError) as caught:
         hip.jit(**options)(parted)[1, 64](np.zeros(1))

@@ -24,7 +24,7 @@ def dot(a, b, out):
     out[2] = np.vdot(a, b)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("other", DTYPES)
 def test_products(dtype, other):
@@ -144,7 +144,7 @@ def sort(a):
     a.sort()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64", "float32", "float64"])
 @pytest.mark.parametrize("size", [0, 1, 2, 5, 24, 25, 64, 1000])
 def test_sorting(dtype, size):
@@ -183,6 +183,7 @@ def test_what_cannot_be_sorted(value):
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx1201"])
+@pytest.mark.sample(1)
 def test_for_amd_gpus(target):
     for function, signature in ((dot, "void(float64[::1], float64[::1], float64[::1])"), (sort, "void(float32[::1])")):
         image, _ = hip.compile(function.py_func, signature, target=target, output="object")

@@ -41,7 +41,7 @@ def smoothed(x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("given", ["file", "text", "bytes", "kernel"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_a_function_in_hip_cpp(given: str, tmp_path: Path) -> None:
     path = tmp_path / "steps.hip"
     path.write_text(SMOOTHSTEP)
@@ -88,7 +88,7 @@ def test_pointers_to_the_elements_of_arrays() -> None:
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_the_same_source_for_amd_gpus(target: str) -> None:
     function = hip.declare_device(
         "smoothstep", "float32(float32, float32, float32)", link=hip.LinkedSource(SMOOTHSTEP), abi="c"

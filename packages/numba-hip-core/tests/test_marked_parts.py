@@ -27,9 +27,8 @@ SIZES = [
 ]
 MAP = np.dtype([("slope", "u4"), ("shift", "u4")])
 
-LIMITS = (0, 1, 20, 500, 900, 1000)
-BELOW = {limit: lambda value, limit=limit: value < limit for limit in LIMITS}
-"""Compiled once each, for all sizes."""
+SHARES = (0, 0.001, 0.02, 0.5, 0.9, 1)
+LIMIT = 500
 
 pytestmark = pytest.mark.usefixtures("way")
 
@@ -59,9 +58,22 @@ def follow(first: Any, second: Any) -> Any:
     return first[0] * second[0], first[1] * second[0] + second[1]
 
 
+def followed(maps: Host) -> tuple[int, int]:
+    """All of *maps*, one after another, in plain Python."""
+    made = 1, 0
+    for one in maps.tolist():
+        slope, shift = follow(made, one)
+        made = slope % 2**32, shift % 2**32
+    return made
+
+
+def is_below(value: Any) -> bool:
+    return value < LIMIT
+
+
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("algorithm", ["reduce_by_key", "unique_by_key", "unique", "scan_by_key"])
-@pytest.mark.sample(3)
+@pytest.mark.parametrize("algorithm", ["reduce_by_key", "unique_by_key", "unique", "scan_by_key", "exclusive scan"])
+@pytest.mark.sample(2)
 def test_runs_where_parts_meet(algorithm: str, size: int) -> None:
     x = np.random.default_rng(1).integers(-99, 99, size)
     on_device = hip.to_device(x)
@@ -79,38 +91,42 @@ def test_runs_where_parts_meet(algorithm: str, size: int) -> None:
             same(algorithms.unique(keys), keys[begins])
         else:
             through = np.cumsum(x)
-            before = np.repeat((through - x)[begins], np.diff(begins, append=size))
-            same(algorithms.scan_by_key(keys, on_device), through - before)
-            same(algorithms.scan_by_key(keys, on_device, init=3, inclusive=False), through - before - x + 3)
+            within = through - np.repeat((through - x)[begins], np.diff(begins, append=size))
+            if algorithm == "scan_by_key":
+                same(algorithms.scan_by_key(keys, on_device), within)
+            else:
+                same(algorithms.scan_by_key(keys, on_device, init=3, inclusive=False), within - x + 3)
 
 
+@pytest.mark.parametrize("way", ["as chosen", "parts", pytest.param("tiles", marks=pytest.mark.long)], indirect=True)
 @pytest.mark.parametrize("size", [PART + 1, 2 * PART + 77])
 @pytest.mark.sample(1)
-def test_order_within_runs_is_kept(size: int) -> None:
-    """Functions that follow one another are combined in their order, also those of runs that go through parts."""
+def test_functions_within_runs_follow_one_another(size: int) -> None:
+    """They are combined in their order, also those of runs that go through parts."""
     generator = np.random.default_rng(2)
     maps = np.zeros(size, MAP)
     maps["slope"], maps["shift"] = generator.integers(0, 2**32, (2, size))
     for keys in keys_of(size)[1:6]:
-        ends = np.append(np.flatnonzero(np.diff(keys)), size - 1)
-        through = algorithms.scan_by_key(keys, maps, follow)  # which goes another way
+        wanted = [followed(run) for run in np.split(maps, np.flatnonzero(np.diff(keys)) + 1)]
         _, totals = algorithms.reduce_by_key(keys, maps, follow)
-        same(totals, through[ends])
+        same(totals, np.array(wanted, MAP))
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.sample(2)
 def test_selections_where_parts_meet(size: int) -> None:
-    x = np.random.default_rng(3).integers(0, 1000, size).astype(np.uint16)
-    on_device, found = hip.to_device(x), hip.to_device(np.full(2, -1))
-    for limit in LIMITS:
-        room = hip.to_device(np.full(size + 1, 7, np.int64))
-        wanted = x[x < limit]
-        algorithms.select(on_device, BELOW[limit], out=room, found=found)
+    generator = np.random.default_rng(3)
+    found = hip.to_device(np.full(2, -1))
+    for share in SHARES:  # of the data, so that one kernel serves all
+        is_chosen = generator.random(size) < share
+        x = (generator.integers(0, LIMIT, size) + LIMIT * ~is_chosen).astype(np.uint16)
+        on_device, room = hip.to_device(x), hip.to_device(np.full(size + 1, 7, np.int64))
+        wanted = x[is_chosen]
+        algorithms.select(on_device, is_below, out=room, found=found)
         assert found.copy_to_host().tolist() == [wanted.size, -1]
         same(room[: wanted.size], wanted)
         same(room[wanted.size :], np.full(size + 1 - wanted.size, 7))
-        same(algorithms.select(on_device, flags=x < limit), wanted)
+        same(algorithms.select(on_device, flags=is_chosen), wanted)
 
 
 @pytest.mark.sample(1)

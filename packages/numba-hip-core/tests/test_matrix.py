@@ -81,13 +81,13 @@ def check_product(
     np.testing.assert_array_equal(out, x.astype(np.float64) @ y.astype(np.float64))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("one", products(), ids=called)
 def test_products_of_all_types_and_shapes(one: MatrixInstruction) -> None:
     check_product(make_product(one.shape, one.a, one.b, one.accumulator), one, one.shape, (2, 3, 2))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("one", products(), ids=called)
 def test_several_instructions_in_a_row(one: MatrixInstruction) -> None:
     m, n, k = one.shape
@@ -97,6 +97,7 @@ def test_several_instructions_in_a_row(one: MatrixInstruction) -> None:
 
 
 @pytest.mark.parametrize(("a", "digits"), [("float16", 11), ("bfloat16", 8)])
+@pytest.mark.sample(1)
 def test_sums_are_as_precise_as_float32(a: str, digits: int) -> None:
     rng = np.random.default_rng(5)
     x, y = (rng.standard_normal(shape).astype(dtype(a)) for shape in ((32, 256), (256, 48)))
@@ -271,7 +272,7 @@ def test_elements_and_their_positions() -> None:
 
 @pytest.mark.cpu_device("all elements are the first lane's there")
 @pytest.mark.parametrize("form", ["loop", "vectors", "regions"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_an_element_that_a_lane_has_not(form: str) -> None:
     """It is nothing that another lane has."""
 
@@ -301,7 +302,7 @@ def test_an_element_that_a_lane_has_not(form: str) -> None:
         checked[1, WAVE](out)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("order", "CF")
 @pytest.mark.parametrize(("role", "kind"), [("a", "bfloat16"), ("b", "bfloat16"), ("b", "int8"), ("b", "float16"),
                                             ("a", "float32"), ("accumulator", "float32")])  # fmt: skip
@@ -375,7 +376,7 @@ def test_several_waves_of_a_block_in_two_dimensions() -> None:
 
 
 @pytest.mark.cpu_device("the forms are the CPU device's")
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("wave_size", [32, 64])
 @pytest.mark.parametrize("form", ["loop", "vectors", "regions"])
 def test_forms_of_the_cpu_device(form: str, wave_size: int) -> None:
@@ -462,6 +463,7 @@ def test_a_block_that_ends_within_a_wave() -> None:
 
 
 @pytest.mark.parametrize("several", [False, True])
+@pytest.mark.sample(1)
 def test_a_function_cannot_return_a_fragment_that_it_made(several: bool) -> None:
     @hip.jit
     def make():

@@ -111,7 +111,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("target", EXPECTED)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_code_for_each_gpu_multiplies_in_matrix_cores(target: str) -> None:
     name, count = EXPECTED[target]
     shape = (16, 16, 32)
@@ -160,7 +160,7 @@ def test_a_tile_that_may_be_partial_is_loaded_at_once_where_it_is_not(target: st
 
 @pytest.mark.parametrize("target", ["cpu", "gfx942", "gfx1100"])
 @pytest.mark.parametrize("layout", "CA")
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_arrays_at_odd_addresses_are_accessed_as_such(target: str, layout: str) -> None:
     @hip.jit
     def copy(x, out):

@@ -52,7 +52,7 @@ def test_merges_of_other_numbers_and_views() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 1023, 1025, 70_001, 300_000])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_lengths_of_runs(size: int) -> None:
     generator = np.random.default_rng(size)
     few, many = np.repeat(generator.integers(0, 3, size // 50 + 1), 50)[:size], generator.integers(0, 2, size)
@@ -97,7 +97,7 @@ def follow(first: Any, second: Any) -> Any:
 
 
 @pytest.mark.parametrize("algorithm", ["reduce_by_key", "scan_by_key", "segmented_scan"])
-@pytest.mark.sample(1)
+@pytest.mark.long
 def test_runs_of_records(algorithm: str) -> None:
     """What is combined within runs and segments are records, over several tiles."""
     generator = np.random.default_rng(4)

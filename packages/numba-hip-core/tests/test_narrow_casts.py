@@ -90,6 +90,7 @@ def take_pixels_apart(pixels, channels, by):
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint32])
+@pytest.mark.sample(1)
 def test_a_pixel_is_taken_apart(kind):
     pixels = numbers()[1].astype(kind)
     channels = np.zeros((48, 4), kind)
@@ -109,7 +110,7 @@ def store_one_more(inp, own, outi, n):
     outi[gid, 0] = int64(v0) + int64(local[gid % 8])
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("width", "block"), [(1, 3), (2, 31), (4, 29), (8, 25), (16, 33), (32, 33), (64, 65)])
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32])
 def test_no_thread_stores_past_the_end_of_its_block(kind, width, block):

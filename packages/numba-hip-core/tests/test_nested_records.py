@@ -19,7 +19,7 @@ from numba_hip.cooperative import value_parts
 Host = np.ndarray[Any, Any]
 
 LINE = np.dtype([("slope", np.int64), ("shift", np.int64)])
-"""x -> slope * x + shift, modulo a prime: to follow one another is associative, and not commutative."""
+"""x -> slope * x + shift, modulo a number: to follow one another is associative, and not commutative."""
 
 STEP = np.dtype([("line", LINE), ("ends", np.int16, (2,)), ("weight", np.float32)])
 PACKED = np.dtype([("mark", np.uint8), ("line", LINE), ("weight", np.float32), ("ends", np.int16, (2,))])
@@ -27,13 +27,15 @@ ALIGNED = np.dtype([("mark", np.uint8), ("corners", LINE, (2, 3)), ("grid", np.f
 IN_ARRAYS = np.dtype([("pair", (np.dtype((np.int32, (2,))), (3,))), ("inner", [("inner", [("value", np.float64)])])])
 DEEP = [STEP, PACKED, ALIGNED, IN_ARRAYS]
 
-PRIME = 10007
+MODULUS = 8192
+"""A power of two, as kernels that divide take seconds to compile; slopes are odd, so that none of them makes what was
+before forgotten."""
 
 
 def follow(first: Any, second: Any) -> Any:
     """One step after the other; a tuple of tuples, whose fields have no names."""
-    slope = first.line.slope * second.line.slope % PRIME
-    shift = (second.line.slope * first.line.shift + second.line.shift) % PRIME
+    slope = first.line.slope * second.line.slope % MODULUS
+    shift = (second.line.slope * first.line.shift + second.line.shift) % MODULUS
     ends = (min(first.ends[0], second.ends[0]), max(first.ends[1], second.ends[1]))
     return (slope, shift), ends, first.weight + second.weight
 
@@ -41,7 +43,7 @@ def follow(first: Any, second: Any) -> Any:
 def steps(size: int, seed: int = 0) -> Host:
     made = np.zeros(size, STEP)
     generator = np.random.default_rng(seed + size)
-    made["line"]["slope"], made["line"]["shift"] = generator.integers(0, PRIME, (2, size))
+    made["line"]["slope"], made["line"]["shift"] = generator.integers(0, MODULUS, (2, size)) | [[1], [0]]
     made["ends"], made["weight"] = generator.integers(-99, 99, (size, 2)), generator.integers(0, 5, size)
     return made
 
@@ -52,8 +54,8 @@ def followed(given: Host) -> Host:
     for before, one in itertools.pairwise(made):
         slope, shift = (int(before["line"][name]) for name in ("slope", "shift"))
         one["line"] = (
-            slope * int(one["line"]["slope"]) % PRIME,
-            (int(one["line"]["slope"]) * shift + int(one["line"]["shift"])) % PRIME,
+            slope * int(one["line"]["slope"]) % MODULUS,
+            (int(one["line"]["slope"]) * shift + int(one["line"]["shift"])) % MODULUS,
         )
         one["ends"] = min(before["ends"][0], one["ends"][0]), max(before["ends"][1], one["ends"][1])
         one["weight"] += before["weight"]
@@ -130,29 +132,50 @@ def test_steps_are_combined_in_segments_and_by_keys(
         same(algorithms.segmented_reduce(given, bounds, follow, init=((1, 0), (99, -99), 0.0)), ends)
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("dtype", DEEP)
-def test_elements_move_with_all_of_their_parts(dtype: Any) -> None:
-    given, keys = noise(1500, dtype), np.random.default_rng(2).integers(0, 300, 1500).astype(np.int16)
-    order = np.argsort(keys, kind="stable")
-    _, moved = algorithms.sort_by_key(keys, given)
-    assert moved.dtype == given.dtype or dtype in (ALIGNED, IN_ARRAYS)  # without padding, and axes as one
-    same(moved, given[order])
-    on_device = hip.to_device(given)
+KEYS = np.random.default_rng(2).integers(0, 300, 1500).astype(np.int16)
+
+
+def move_by_digits(given: Host) -> None:
+    _, moved = algorithms.sort_by_key(KEYS, given)
+    assert moved.dtype == given.dtype or given.dtype in (ALIGNED, IN_ARRAYS)  # without padding, and axes as one
+    same(moved, given[np.argsort(KEYS, kind="stable")])
+
+
+def move_by_comparing(given: Host) -> None:
+    room = hip.to_device(np.zeros_like(given))
+    _, moved = algorithms.sort_by_key(KEYS, hip.to_device(given), lambda a, b: a > b, out=(None, room))
+    assert moved is room
+    same(room, given[np.argsort(-KEYS, kind="stable")])
+
+
+def move_by_places(given: Host) -> None:
+    order, on_device = np.argsort(KEYS, kind="stable"), hip.to_device(given)
     same(algorithms.gather(on_device, order), given[order])
-    room = hip.to_device(np.zeros(1500, dtype))
+    room = hip.to_device(np.zeros_like(given))
     assert algorithms.scatter(on_device, order, room) is room
     same(room, given[np.argsort(order)])
-    _, moved = algorithms.sort_by_key(keys, on_device, lambda a, b: a > b, out=(None, room))
-    assert moved is room
-    same(room, given[np.argsort(-keys, kind="stable")])
-    odd = keys % 2 == 1
+
+
+def move_what_is_chosen(given: Host) -> None:
+    odd = KEYS % 2 == 1
     same(algorithms.select(given, flags=odd), given[odd])
+
+
+def move_the_first_of_runs(given: Host) -> None:
     repeated = np.repeat(given[:50], 30)
     kept, lengths = algorithms.run_length_encode(repeated)
     same(kept, given[:50])
     assert (lengths == 30).all()
     same(algorithms.unique_by_key(np.arange(50).repeat(30), repeated)[1], given[:50])
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("dtype", DEEP)
+@pytest.mark.parametrize(
+    "move", [move_by_digits, move_by_comparing, move_by_places, move_what_is_chosen, move_the_first_of_runs]
+)
+def test_elements_move_with_all_of_their_parts(move: Callable[[Host], None], dtype: Any) -> None:
+    move(noise(KEYS.size, dtype))
 
 
 @pytest.mark.long
@@ -172,14 +195,19 @@ def test_elements_are_compared_by_their_parts() -> None:
     np.testing.assert_array_equal(at, np.searchsorted(last[order], last))
 
 
-def test_fields_may_have_any_names() -> None:
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("algorithm", ["sort", "unique", "transform_reduce"])
+def test_fields_may_have_any_names(algorithm: str) -> None:
     flowers = np.zeros(90, [("class", "i2"), ("sepal length", "f4"), ("_x", [("from", "i4")])])
     flowers["class"], flowers["sepal length"] = np.arange(90) // 30, np.random.default_rng(8).random(90)
     flowers["_x"]["from"] = np.arange(90)
-    longest = algorithms.sort(flowers, lambda a, b: a[1] > b[1])
-    same(longest, flowers[np.argsort(-flowers["sepal length"], kind="stable")])
-    same(algorithms.unique(flowers, lambda a, b: a[0] == b[0]), flowers[::30])
-    assert algorithms.transform_reduce(flowers, lambda one: one._x[0]) == sum(range(90))
+    if algorithm == "sort":
+        longest = algorithms.sort(flowers, lambda a, b: a[1] > b[1])
+        same(longest, flowers[np.argsort(-flowers["sepal length"], kind="stable")])
+    elif algorithm == "unique":
+        same(algorithms.unique(flowers, lambda a, b: a[0] == b[0]), flowers[::30])
+    else:
+        assert algorithms.transform_reduce(flowers, lambda one: one._x[0]) == sum(range(90))
 
 
 def test_parts_are_made_and_read_by_functions() -> None:
@@ -191,6 +219,11 @@ def test_parts_are_made_and_read_by_functions() -> None:
     np.testing.assert_array_equal(pairs["f1"]["f1"]["f0"], given["ends"])
     np.testing.assert_array_equal(pairs["f1"]["f0"], given["weight"])
     assert pairs["f1"]["f1"]["f1"].all()
+
+
+@pytest.mark.long
+def test_records_are_beside_tuples() -> None:
+    given = steps(700)
     zipped = ZipIterator(given, TransformIterator(CountingIterator(0), lambda place: (place, place * 0.5)))
     heaviest = algorithms.reduce(
         zipped, lambda a, b: a if a[0].weight > b[0].weight or (a[0].weight == b[0].weight and a[1][0] < b[1][0]) else b
@@ -200,43 +233,68 @@ def test_parts_are_made_and_read_by_functions() -> None:
     assert heaviest["f0"] == given[place]
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("makers", [block, wave])
-def test_blocks_and_waves_take_them(makers: Any) -> None:
-    threads, items = 48, 3
-    load, store = (make(STEP, threads, items, "transpose") for make in (makers.make_load, makers.make_store))
-    sort = makers.make_merge_sort_keys(STEP, threads, items, lambda a, b: a.weight < b.weight)
-    scan = makers.make_inclusive_scan(STEP, threads, follow, items)
-    total_of = makers.make_reduce(STEP, threads, follow)
+THREADS, ITEMS = 48, 3
+MAKERS = pytest.mark.parametrize("makers", [block, wave])
+
+
+def groups_of(makers: Any) -> list[tuple[int, int]]:
+    """The first and the last thread, exclusively, of the block or of each wave."""
+    lanes = THREADS if makers is block else hip.get_current_device().WARP_SIZE
+    return [(start, min(start + lanes, THREADS)) for start in range(0, THREADS, lanes)]
+
+
+def change_tiles(makers: Any, change: Any, wanted: Callable[[Host], Host]) -> None:
+    """Compare what *change* makes of the items of each block or wave with what is *wanted*."""
+    load, store = (make(STEP, THREADS, ITEMS, "transpose") for make in (makers.make_load, makers.make_store))
     of_waves = makers is wave
 
     @hip.jit
-    def work(given: Any, columns: Any, ordered: Any, scanned: Any, out: Any) -> None:
-        i = block.rank()
-        start = (i - hip.laneid) * items if of_waves else 0
-        slopes, shifts, firsts, lasts, weights = columns
+    def work(given: Any, changed: Any) -> None:
+        start = (block.rank() - hip.laneid) * ITEMS if of_waves else 0
+        slopes, shifts, firsts, lasts, weights = given
         own = (
-            hip.local.array(items, np.int64), hip.local.array(items, np.int64), hip.local.array(items, np.int16),
-            hip.local.array(items, np.int16), hip.local.array(items, np.float32),
+            hip.local.array(ITEMS, np.int64), hip.local.array(ITEMS, np.int64), hip.local.array(ITEMS, np.int16),
+            hip.local.array(ITEMS, np.int16), hip.local.array(ITEMS, np.float32),
         )  # fmt: skip
         load((slopes[start:], shifts[start:], firsts[start:], lasts[start:], weights[start:]), own)
-        scan(own)
-        store((scanned[0][start:], scanned[1][start:], scanned[2][start:], scanned[3][start:], scanned[4][start:]), own)
-        load((slopes[start:], shifts[start:], firsts[start:], lasts[start:], weights[start:]), own)
-        sort(own)
-        store((ordered[0][start:], ordered[1][start:], ordered[2][start:], ordered[3][start:], ordered[4][start:]), own)
+        change(own)
+        store((changed[0][start:], changed[1][start:], changed[2][start:], changed[3][start:], changed[4][start:]), own)
+
+    given = steps(THREADS * ITEMS)
+    changed = np.zeros_like(given)
+    work[1, THREADS](columns_of(given), columns_of(changed))
+    for start, end in groups_of(makers):
+        of_group = slice(start * ITEMS, end * ITEMS)
+        same(changed[of_group], wanted(given[of_group]))
+
+
+@pytest.mark.sample(1)
+@MAKERS
+def test_blocks_and_waves_scan_them(makers: Any) -> None:
+    change_tiles(makers, makers.make_inclusive_scan(STEP, THREADS, follow, ITEMS), followed)
+
+
+@pytest.mark.long
+@MAKERS
+def test_blocks_and_waves_sort_them(makers: Any) -> None:
+    sort = makers.make_merge_sort_keys(STEP, THREADS, ITEMS, lambda a, b: a.weight < b.weight)
+    change_tiles(makers, sort, lambda part: part[np.argsort(part["weight"], kind="stable")])
+
+
+@pytest.mark.sample(1)
+@MAKERS
+def test_blocks_and_waves_combine_them(makers: Any) -> None:
+    total_of = makers.make_reduce(STEP, THREADS, follow)
+
+    @hip.jit
+    def work(given: Any, out: Any) -> None:
+        i = block.rank()
         total = total_of(given[i])  # a record in memory
         out[i, 0], out[i, 1], out[i, 2] = total.line.slope, total.ends[1], total.weight
 
-    given = steps(threads * items)
-    ordered, scanned, out = np.zeros_like(given), np.zeros_like(given), np.zeros((threads, 3), np.int64)
-    work[1, threads](given, columns_of(given), columns_of(ordered), columns_of(scanned), out)
-    lanes = threads if makers is block else hip.get_current_device().WARP_SIZE
-    for start in range(0, threads, lanes):
-        end = min(start + lanes, threads)
-        part = given[start * items : end * items]
-        same(scanned[start * items : end * items], followed(part))
-        same(ordered[start * items : end * items], part[np.argsort(part["weight"], kind="stable")])
+    given, out = steps(THREADS), np.zeros((THREADS, 3), np.int64)
+    work[1, THREADS](given, out)
+    for start, end in groups_of(makers):
         total = followed(given[start:end])[-1]
         is_told = slice(start, end) if makers is wave else slice(0, 1)
         assert (out[is_told] == [total["line"]["slope"], total["ends"][1], total["weight"]]).all()

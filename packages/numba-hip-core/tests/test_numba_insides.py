@@ -3,6 +3,7 @@
 import ast
 import importlib
 import pkgutil
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,10 +41,16 @@ def sources():
     return [path for path in ROOT.rglob("*.py") if "_numba" not in path.relative_to(ROOT).parts]
 
 
-def imports_of_insides(source):
-    """Whatever *source* imports of Numba that its manuals do not show."""
+@cache
+def trees():
+    """The syntax of each of our modules, by its path in the package."""
+    return {str(path.relative_to(ROOT)): ast.parse(path.read_text()) for path in sources()}
+
+
+def imports_of_insides(tree):
+    """Whatever *tree* imports of Numba that its manuals do not show."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found += [one.name for one in node.names if one.name.startswith("numba.") and one.name not in DOCUMENTED]
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "numba":
@@ -83,7 +90,7 @@ def foreign_attributes(tree, own):
 
 
 def test_only_what_is_documented_is_imported():
-    found = {str(path.relative_to(ROOT)): imports_of_insides(path.read_text()) for path in sources()}
+    found = {path: imports_of_insides(tree) for path, tree in trees().items()}
     assert {path: names for path, names in found.items() if names} == {}
 
 
@@ -93,13 +100,12 @@ def test_only_what_is_documented_is_imported():
      "from numba import _helperlib", "def f():\n    from numba.np import arrayobj"],
 )  # fmt: skip
 def test_insides_are_seen(source):
-    assert len(imports_of_insides(source)) == 1
+    assert len(imports_of_insides(ast.parse(source))) == 1
 
 
 def test_no_name_with_an_underscore_is_read():
-    trees = {path: ast.parse(path.read_text()) for path in sources()}
-    own = {name for tree in trees.values() for name in names_given(tree)}
-    found = {str(path.relative_to(ROOT)): list(foreign_attributes(tree, own)) for path, tree in trees.items()}
+    own = {name for tree in trees().values() for name in names_given(tree)}
+    found = {path: list(foreign_attributes(tree, own)) for path, tree in trees().items()}
     assert {path: names for path, names in found.items() if names} == {}
 
 

@@ -52,7 +52,7 @@ LAYOUTS = ("rgb", "rgba", "columns", "planes", "part", "backwards")
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", ["uint8", "int16", "float32"])
 @pytest.mark.parametrize("first", [1, 0])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_windows_of_pixels(kind: str, layout: str, first: int) -> None:
     """From 0 on, the window of the first pixel reaches to the last row and column, as negative indices do."""
     image, weights = pixels(kind, layout), np.arange(9).reshape(3, 3)
@@ -69,7 +69,7 @@ def test_windows_of_pixels(kind: str, layout: str, first: int) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", ["uint8", "int32", "float64"])
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_changed_in_place(kind: str, layout: str) -> None:
     image = pixels(kind, layout)
     changed = hip.to_device(image)

@@ -36,7 +36,7 @@ def total(image, pooled):
 @pytest.mark.parametrize("form", ["auto", "vectors"])
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint8, np.float64])
 @pytest.mark.parametrize("block", [(32, 4), (16, 16), (64, 1)])
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_pools(block: tuple[int, int], dtype: type, form: str) -> None:
     random = np.random.default_rng(3)
     for height, width in ((1, 1), (3, 4), (5, 100), (2, 64), (7, 33)):

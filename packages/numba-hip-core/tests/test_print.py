@@ -337,7 +337,7 @@ def test_values_that_have_no_text(target):
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_for_amd_gpus(target):
     image, _ = hip.compile(kernel, "(float32[::1],)", target=target, output="object")
     assert image[:4] == b"\x7fELF"

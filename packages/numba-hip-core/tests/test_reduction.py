@@ -31,7 +31,7 @@ def test_sums_of_every_length(count, place, scaled):
     assert largest(place(a), init=-5000) == a.max()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.float32, np.float64, np.complex128])
 def test_types(dtype):
     a = np.random.default_rng(1).integers(0, 3, 80).astype(dtype)

@@ -145,6 +145,7 @@ def test_constants():
 
 @on_the_cpu
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.sample(2)
 def test_what_lanes_hold_that_are_not_active_does_not_matter(form):
     def choose(x, table, out):
         i = hip.grid(1)

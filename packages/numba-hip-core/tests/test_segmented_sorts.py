@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -41,17 +42,23 @@ def same(found: Any, wanted: Host) -> None:
     np.testing.assert_array_equal(found.copy_to_host() if hip.is_device_array(found) else found, wanted)
 
 
-@pytest.mark.parametrize("dtype", ["f4", "u1", "i8", "f2", "i2", "u4", "f8", "b1", "M8[s]"])
+TYPES = ["f4", "u1", "i8", "f2", "i2", "u4", "f8", "b1", "M8[s]"]
+WAYS = itertools.product(["of the host", "of the device"], TYPES)
+
+
+@pytest.mark.parametrize(("way", "dtype"), [*WAYS, *(("descending", dtype) for dtype in TYPES if dtype[0] in "fi")])
 @pytest.mark.sample(1)
-def test_segments_of_all_lengths(dtype: str) -> None:
+def test_segments_of_all_lengths(way: str, dtype: str) -> None:
     offsets = np.cumsum([5, *LENGTHS])
     x = values_of(dtype, int(offsets[-1]) + 30)
-    same(algorithms.segmented_sort(x, offsets), sorted_segments(x, offsets))
-    room = hip.to_device(np.repeat(x, 2))
-    algorithms.segmented_sort(hip.to_device(x), hip.to_device(offsets.astype(np.int32)), out=room[::2])
-    same(room[::2], sorted_segments(x, offsets))
-    same(room[1::2], x)
-    if np.dtype(dtype).kind in "fi":
+    if way == "of the host":
+        same(algorithms.segmented_sort(x, offsets), sorted_segments(x, offsets))
+    elif way == "of the device":
+        room = hip.to_device(np.repeat(x, 2))
+        algorithms.segmented_sort(hip.to_device(x), hip.to_device(offsets.astype(np.int32)), out=room[::2])
+        same(room[::2], sorted_segments(x, offsets))
+        same(room[1::2], x)
+    else:
         falling = np.concatenate([np.sort(part)[::-1] for part in np.split(x, offsets)])
         same(algorithms.segmented_sort(x, offsets, descending=True), falling)
 

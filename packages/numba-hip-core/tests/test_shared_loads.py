@@ -62,7 +62,7 @@ def matrix(dtype: Any, shape: tuple[int, int] = (20, 64)) -> Any:
     return np.random.default_rng(3).integers(1, 90, shape).astype(dtype)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("pitch", [COLUMNS, PITCH, COLUMNS + 1])
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.float16, np.float64, np.complex128, np.uint16])
 def test_parts_of_all_types_within_and_over_the_ends(dtype: Any, pitch: int) -> None:
@@ -70,7 +70,7 @@ def test_parts_of_all_types_within_and_over_the_ends(dtype: Any, pitch: int) -> 
 
 
 @pytest.mark.parametrize("block", [1, WAVE - 1, 2 * WAVE + 3, (WAVE // 4, 6), (8, 3, 5)])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_blocks_of_any_shape(block: Any) -> None:
     check(FLOATS, matrix(np.float32), COLUMNS, block)
 
@@ -87,7 +87,7 @@ ORDERS = {  # views of device arrays: those of the host are copied into contiguo
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("order", ORDERS)
 def test_arrays_in_any_order(order: str, dtype: Any) -> None:

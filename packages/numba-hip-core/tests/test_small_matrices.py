@@ -94,7 +94,7 @@ def test_factors(order: int, kind: Any, dtype: str, in_registers: bool) -> None:
     (1, float64, "f8"), (2, float32, "f4"), (3, float64, "f8"), (4, float32, "f4"), (4, float64, "f8"),
     (6, float64, "f8"), (11, float64, "f8"),
 ])  # fmt: skip
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_solutions(order: int, kind: Any, dtype: str) -> None:
     matrices = definite(order, dtype)
     wanted = np.random.default_rng(7).random((COUNT, order)).astype(dtype)

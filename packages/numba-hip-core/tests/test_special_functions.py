@@ -44,6 +44,7 @@ def erf_of(x, out):
 @pytest.mark.cpu_device("an AMD GPU runs HIP's own")
 @pytest.mark.parametrize("values", [[], [-5.0], [1, 2, 2], [3e20, 4e20], [0, 0], [np.inf, np.nan], range(1000)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.sample(6)
 def test_lengths_of_arrays(values, dtype):
     norm, rnorm = (hip.normf, hip.rnormf) if dtype == np.float32 else (hip.norm, hip.rnorm)
 

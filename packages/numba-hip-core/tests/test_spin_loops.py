@@ -26,7 +26,7 @@ def pass_on(flag, last):
             done = True
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("threads", [2, 31, 130])
 def test_threads_wait_for_their_neighbours(form, threads):
@@ -100,7 +100,7 @@ def with_a_lock(lock, state):
     release(lock, 0)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("blocks", "threads"), [(1, 64), (6, 33)])
 def test_threads_of_all_blocks_pass_on_a_lock(form, blocks, threads):
@@ -137,6 +137,7 @@ def ring(out, rounds):
 
 
 @pytest.mark.parametrize(("form", "threads"), [("auto", 5), ("regions", 64), ("vectors", 100)])
+@pytest.mark.sample(2)
 def test_a_token_goes_round_the_threads_of_each_block(form, threads):
     out = np.zeros((3, threads), np.int32)
     with config.cpu_form.scope(form):
@@ -158,7 +159,7 @@ def in_step_with_the_wave(flags, sums):
     sums[i] = hip.ballot(1)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("form", ["auto", "regions", "vectors"])
 @pytest.mark.parametrize("threads", [64, 150])
 def test_waves_that_wait_for_waves(form, threads):
@@ -188,6 +189,7 @@ def fails_while_others_wait(flag):
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.sample(2)
 def test_an_exception_ends_those_that_wait(form):
     with config.cpu_form.scope(form), pytest.raises(ValueError, match="no flag"):
         fresh(fails_while_others_wait)[1, 40](np.zeros(1, np.int32))

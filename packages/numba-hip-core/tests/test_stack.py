@@ -69,6 +69,7 @@ def test_recursion_with_private_arrays_that_leave_no_room_for_it():
 
 @on_the_cpu
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.sample(2)
 def test_recursion_without_end_is_an_error(form):
     with runtime_config.cpu_form.scope(form):
         kernel = hip.jit(descend)
@@ -143,7 +144,7 @@ def filled(length, threads):
 
 
 @on_the_cpu
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("form", ["auto", "regions", "vectors"])
 @pytest.mark.parametrize("length", [20_000, 4_000_000])
 def test_private_arrays_that_the_stack_cannot_hold(length, form):

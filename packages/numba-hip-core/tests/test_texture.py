@@ -48,7 +48,7 @@ IMAGES = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("address", PADDING)
 def test_points_inside_and_outside(address):
     @hip.jit
@@ -147,6 +147,7 @@ def test_what_is_no_texture():
 @pytest.mark.parametrize("address", ["clamp", "wrap", "mirror", "border"])
 @pytest.mark.parametrize("shape", [(0, 0), (0, 4), (4, 0)])
 @pytest.mark.parametrize("interpolate", [False, True])
+@pytest.mark.sample(6)
 def test_an_empty_image_is_zero_everywhere(address, shape, interpolate):
     @hip.jit
     def look(image, out):

@@ -112,7 +112,7 @@ def around(a: Array) -> Array:
 @pytest.mark.parametrize(
     "kernel", [by_remainders, by_python_remainders, by_conditions, by_corrections, in_steps, in_rows, in_place]
 )
-@pytest.mark.sample(30)
+@pytest.mark.sample(12)
 def test_neighbours_on_a_torus(kernel: Any, block: tuple[int, int], dtype: type, form: str) -> None:
     random = np.random.default_rng(3)
     with config.cpu_form.scope(form):
@@ -160,6 +160,7 @@ def of_constant_size(size: int) -> Any:
 
 @pytest.mark.parametrize("form", ["auto", "vectors"])
 @pytest.mark.parametrize("size", [1, 2, 3, 32, 33, 64, 100, 128])
+@pytest.mark.sample(5)
 def test_a_torus_of_constant_size(size: int, form: str) -> None:
     a = np.random.default_rng(5).integers(0, 20, (size, size))
     out = np.zeros_like(a)

@@ -29,7 +29,7 @@ def multiply(a, b, c):
             c[i, j] = total
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
 @pytest.mark.parametrize(
     ("left", "right"),
@@ -78,6 +78,7 @@ def test_the_first_signature_that_takes_the_operands():
 
 
 @pytest.mark.parametrize("number", [2.5, 2, True])
+@pytest.mark.sample(1)
 def test_pythons_numbers_go_with_the_arrays(number):
     wide_first = hip.vectorize(["float64(float64, float64)", "int32(int32, int32)", "float32(float32, float32)"])(
         lambda a, b: a + b
@@ -118,6 +119,7 @@ def fill_double(a, out):
 
 
 @pytest.mark.parametrize("value", [7, np.int64(7), np.uint64(7), np.array(7), np.int8(7)])
+@pytest.mark.sample(2)
 def test_a_number_is_converted_where_it_stays_the_same(value):
     narrow = hip.vectorize(["int32(int32)"])(lambda a: 2 * a)
     double = hip.guvectorize(["void(int32, int32[:])"], "()->()")(fill_double)
@@ -195,6 +197,7 @@ def test_without_signatures():
 
 
 @pytest.mark.parametrize("decorate", [hip.vectorize, partial(vectorize, target="hip")], ids=["hip", "numba"])
+@pytest.mark.sample(1)
 def test_an_exception_of_an_element(decorate):
     @decorate(["float64(float64)"], exceptions=True)
     def root(x):
@@ -209,6 +212,7 @@ def test_an_exception_of_an_element(decorate):
 
 
 @pytest.mark.parametrize("decorate", [hip.guvectorize, partial(guvectorize, target="hip")], ids=["hip", "numba"])
+@pytest.mark.sample(1)
 def test_an_exception_of_a_part(decorate):
     @decorate(["void(int64[:], int64[:])"], "(n)->(n)", exceptions=True)
     def check(a, b):

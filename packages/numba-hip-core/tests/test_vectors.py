@@ -10,6 +10,7 @@ from numba_hip.language.vector_types import C_NAMES, VECTORS
 
 
 @pytest.mark.parametrize("base", C_NAMES, ids=str)
+@pytest.mark.sample(5)
 def test_components(base):
     one, two, three, four = (getattr(hip, f"{base}x{count}") for count in range(1, 5))
 
@@ -88,6 +89,7 @@ def test_names():
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
+@pytest.mark.sample(2)
 def test_for_amd_gpus(target):
     image, _ = hip.compile(reverse, "(float32[:,::1], float32[:,::1])", target=target, output="object")
     assert image[:4] == b"\x7fELF"
@@ -119,6 +121,7 @@ def reference(a, b, number):
 
 
 @pytest.mark.parametrize("base", C_NAMES, ids=str)
+@pytest.mark.sample(4)
 def test_arithmetic_is_that_of_the_components(base):
     four = getattr(hip, f"{base}x4")
 

@@ -25,7 +25,7 @@ SHUFFLES = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64, np.int8])
 @pytest.mark.parametrize("kind", SHUFFLES)
 def test_shuffles(kind, dtype):
@@ -66,7 +66,7 @@ def test_a_sum_by_shuffles():
     np.testing.assert_array_equal(sums, values.reshape(8, WAVE).sum(axis=1))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("block", [WAVE, 2 * WAVE, 3 * WAVE // 2, 5, (4, 4, 4), (3, 7)])
 def test_lanes_and_votes(block):
     @hip.jit
@@ -137,6 +137,7 @@ def test_lanes_that_left_a_loop_are_not_active():
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32, np.float64])
+@pytest.mark.sample(2)
 def test_lanes_with_equal_values(dtype):
     @hip.jit
     def kernel(values, out, same):

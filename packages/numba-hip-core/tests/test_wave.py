@@ -104,6 +104,7 @@ def test_distances_that_are_constants(dtype):
 
 
 @pytest.mark.parametrize("threads", [0, 3, 16, 21])
+@pytest.mark.sample(2)
 def test_constant_distances_over_the_end_of_a_row_and_of_the_threads(threads):
     """A whole wave, where *threads* is 0, and shorter ones."""
 
@@ -133,7 +134,7 @@ def test_constant_distances_over_the_end_of_a_row_and_of_the_threads(threads):
 
 
 @pytest.mark.parametrize("threads", [1, 15, 16, 17, 33, 47, 48, 49, 63])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_the_last_wave_of_a_block_may_be_short(threads):
     @hip.jit
     def combine(x, out):

@@ -31,6 +31,7 @@ def reversed_lanes(values, out):
 @pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="a GPU may have waves of one size only")
 @pytest.mark.parametrize("simulated", [False, True])
 @pytest.mark.parametrize("wave_size", [32, 64])
+@pytest.mark.sample(2)
 def test_a_kernel_has_the_waves_that_it_asks_for(wave_size, simulated):
     out, votes = np.zeros(128, np.int32), np.zeros(128, np.uint64)
     values, turned = np.arange(128.0), np.full(128, -1.0)
@@ -76,6 +77,7 @@ def test_in_the_metadata_of_rdna(target):
 
 @pytest.mark.parametrize("checked", [False, True])
 @pytest.mark.parametrize("target", ["gfx1030", "gfx1100", "gfx1201"])
+@pytest.mark.sample(2)
 def test_shuffles_reach_the_whole_wave(target, checked):
     narrow, wide = (
         hip.compile(reversed_lanes, "(float64[::1], float64[::1])", target=target, wave_size=size, boundscheck=checked)[
@@ -108,6 +110,7 @@ def test_a_dispatcher_brings_its_own():
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx950", "gfx9-generic", "gfx9-4-generic"])
+@pytest.mark.sample(2)
 def test_cdna_has_64_only(target):
     assert "wavefront_size: 64" in hip.compile(lanes, SIGNATURE, target=target, wave_size=64)[0]
     with pytest.raises(TypingError) as caught:

@@ -168,7 +168,7 @@ def compiled_of(kernel: Kernel) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(80))
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 def test_rows(seed: int) -> None:
     choose, kernel = random.Random(2000 + seed), Kernel(seed, 1)
     compiled, dtype = compiled_of(kernel), choose.choice((np.int8, np.int32, np.int64))
@@ -179,7 +179,7 @@ def test_rows(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(80))
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_squares(seed: int) -> None:
     choose, kernel = random.Random(3000 + seed), Kernel(seed, 2)
     compiled, dtype = compiled_of(kernel), choose.choice((np.uint8, np.int32, np.int64))

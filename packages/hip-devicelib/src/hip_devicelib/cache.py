@@ -19,8 +19,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hip_devicelib.errors import CacheError
+from hip_devicelib.interrupts import let_interrupts_in
 
 DIRECTORY_VARIABLE = "HIP_DEVICELIB_CACHE_DIR"
 """The environment variable that names another directory for the cache."""
@@ -39,6 +41,8 @@ WAITING_SECONDS = 60.0
 """How long a process waits for another one that is making the same entry."""
 
 _POLL_SECONDS = 0.02
+_UNDISTURBED_SECONDS = 0.2
+"""How long it waits before it looks for Ctrl-C."""
 
 # Links are not followed, named pipes are not waited for, and child processes do not inherit the file.
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -171,8 +175,7 @@ class Cache:
                 lock.acquire(timeout=0)
             except filelock.Timeout:
                 waited = True
-                with contextlib.suppress(filelock.Timeout):
-                    lock.acquire(timeout=seconds, poll_interval=_POLL_SECONDS)
+                _wait_for(lock, seconds)
         try:
             yield waited
         finally:
@@ -233,6 +236,17 @@ def _listed(directory: Path | str) -> list[os.DirEntry[str]]:
             return list(found)
     except OSError:
         return []
+
+
+def _wait_for(lock: Any, seconds: float) -> None:
+    """Take *lock*, a `filelock.FileLock` that another process has, or give up after so many *seconds*."""
+    from filelock import Timeout
+
+    until = time.monotonic() + seconds
+    while not lock.is_locked and (left := until - time.monotonic()) > 0:
+        let_interrupts_in()
+        with contextlib.suppress(Timeout):
+            lock.acquire(timeout=min(left, _UNDISTURBED_SECONDS), poll_interval=_POLL_SECONDS)
 
 
 def _remove(path: Path) -> None:

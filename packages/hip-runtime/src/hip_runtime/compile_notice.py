@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from hip_devicelib.interrupts import let_interrupts_in
 from hip_runtime import activity, config
 
 PATIENCE = 3.0
@@ -114,7 +115,8 @@ def _announced(kernel: str, stage: str) -> Iterator[None]:
 
 
 def enter_stage(stage: str) -> None:
-    """Set the current *stage* of the kernel that this thread compiles, if any."""
+    """Set the current *stage* of the kernel that this thread compiles, if any. Before it, Ctrl-C is let in."""
+    let_interrupts_in()
     if _current.compilation is not None:
         _current.compilation.stage = stage
     if _current.clock is not None:

@@ -252,8 +252,9 @@ def devices() -> tuple[Device, ...]:
     """All devices, in the order of their numbers."""
     if not _registry.devices:
         from hip_devicelib.forking import compiling
+        from hip_devicelib.interrupts import interrupts_held
 
-        with compiling, _registry.lock:  # drivers compile, during which no process is forked
+        with compiling, _registry.lock, interrupts_held():  # drivers compile, during which no process is forked
             if not _registry.devices:
                 _registry.devices = _find()
     return _registry.devices

@@ -11,6 +11,7 @@ from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_devicelib.collector import collector_paused
 from hip_devicelib.errors import CacheError
 from hip_devicelib.forking import compiling
+from hip_devicelib.interrupts import interrupts_held
 from hip_runtime import config
 from hip_runtime.compile_notice import announced
 from hip_runtime.driver import Dim3
@@ -72,7 +73,7 @@ class CpuFunction:
 
     def worker(self, block: Dim3) -> program.Program:
         """The program for blocks of the shape *block*, compiled at the first call."""
-        with compiling, _lock:
+        with compiling, _lock, interrupts_held():
             if self.module.unloaded:
                 raise ModuleLoadError(f"kernel {self.kernel.name!r}: its module was unloaded")
             if block not in self.workers:

@@ -83,7 +83,6 @@ def _optimised(request: KernelRequest, dump: KernelDump) -> tuple[Plan, Any, lis
     with dump.passes():
         plan = select_plan(request)
     _link_worker(plan, kernel, context)
-    hide_all_but(_ENTRIES, plan.module)
     enter_stage("LLVM's passes")
     optimise(plan.module, request.machine, as_vectors=plan.form == VECTORS)
     module, risks = _avoid_miscompilation(plan.module, context)
@@ -92,7 +91,7 @@ def _optimised(request: KernelRequest, dump: KernelDump) -> tuple[Plan, Any, lis
 
 
 def _link_worker(plan: Plan, kernel: Kernel, context: LlvmContext) -> None:
-    """Link the worker into the kernel's module, and drop what neither of them calls."""
+    """Link the worker into the kernel's module, and drop what the worker does not need, so that it is not optimised."""
     module = plan.module
     worker = context.read_text(str(plan.worker))
     worker.triple, worker.data_layout = module.triple, module.data_layout
@@ -101,8 +100,8 @@ def _link_worker(plan: Plan, kernel: Kernel, context: LlvmContext) -> None:
     except RuntimeError as error:
         raise ModuleLoadError(f"kernel {kernel.name!r} cannot be linked for the CPU device: {error}") from None
     module.verify()
+    hide_all_but(_ENTRIES, module)
     passes = llvm.create_new_module_pass_manager()
-    module.get_function(kernel.name).linkage = "internal"  # if the worker does not call it, it need not be optimised
     passes.add_global_dead_code_eliminate_pass()
     passes.run(module, llvm.create_pass_builder(target_machine(), llvm.create_pipeline_tuning_options()))
 

@@ -25,7 +25,6 @@ from hip_runtime.drivers.cpu.object_code.jit import emit_assembly, emit_object, 
 from hip_runtime.drivers.cpu.object_code.program import Program
 from hip_runtime.drivers.cpu.passes.codegen_workarounds import avoid_miscompiled_patterns
 from hip_runtime.drivers.cpu.passes.optimize import optimise
-from hip_runtime.drivers.cpu.strategies.form_choice import VECTORS
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.selection import select_plan
@@ -84,7 +83,7 @@ def _optimised(request: KernelRequest, dump: KernelDump) -> tuple[Plan, Any, lis
         plan = select_plan(request)
     _link_worker(plan, kernel, context)
     enter_stage("LLVM's passes")
-    optimise(plan.module, request.machine, as_vectors=plan.form == VECTORS)
+    optimise(plan.module, request.machine, as_vectors=plan.in_gangs)
     module, risks = _avoid_miscompilation(plan.module, context)
     dump.show("ir", f"LLVM IR, optimised, as {plan.form}: {plan.reason}", lambda: str(module))
     return plan, module, risks

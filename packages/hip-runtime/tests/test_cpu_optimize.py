@@ -135,6 +135,27 @@ def test_gangs_leave_that_vectoriser_out(device: Device, monkeypatch: pytest.Mon
     assert gc.isenabled()
 
 
+def test_only_what_the_worker_calls_is_optimised(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def note(module: Any, machine: Any, *, as_vectors: bool) -> None:
+        seen.append({function.name for function in module.functions if not function.is_declaration})
+        optimise(module, machine, as_vectors=as_vectors)
+
+    monkeypatch.setattr(finalise, "optimise", note)
+    code = kernel("store i32 %i, ptr %out\nret void\n", [("out", "ptr")])
+    out = to_device(np.zeros(1, np.int32))
+    function = device.load(code).function("k")
+    for form in ("loop", "vectors"):
+        with config.cpu_form.scope(form):
+            function.launch(1, 8 if form == "loop" else 16, pack(function.kernel, out.address))
+    in_loop, in_vectors = seen
+    assert {"spmd.worker", "k"} <= in_loop
+    assert "spmd.worker" in in_vectors
+    assert "k" not in in_vectors
+    assert {"spmd.lane", "spmd.grid_dim.x", "spmd.dynamic_shared"}.isdisjoint(in_loop | in_vectors)
+
+
 def test_a_kernel_that_widens_numbers_in_both_ways_runs(device: Device) -> None:
     """An unsigned number is less than a signed one, in each of four neighbours."""
     body = ["%k = zext i32 %i to i64", "%four = mul i64 %k, 4"]

@@ -12,6 +12,7 @@ from test_cpu_alignments import Accesses
 from test_cpu_strided import TYPES, before_a_guard
 
 from hip_runtime import Device, Function, config, to_device
+from hip_runtime.drivers.cpu.finalise import list_kernel
 from hip_runtime.drivers.cpu.ir import remarks
 
 VERSION = "with a version for the distances"
@@ -86,6 +87,34 @@ def test_distances_as_guessed_and_others(device: Device, kind: str, channels: in
     np.testing.assert_array_equal(found, expected)
     assert VERSION in function.form
     assert told.forms == {remarks.CONTIGUOUS, remarks.STRIDED}
+
+
+@pytest.mark.parametrize("instructions", [10, 100])
+@pytest.mark.parametrize("more", [0, 2])
+def test_other_distances_have_only_code_under_a_mask_if_there_is_much(
+    device: Device, instructions: int, more: int
+) -> None:
+    """A load of all lanes that is no vector is one for each lane, one under a mask a gather."""
+    lines = ["%m0 = add i32 %s2, 1"]
+    for number in range(1, instructions, 2):
+        lines += [f"%m{number} = mul i32 %m{number - 1}, %m{number - 1}", f"%m{number + 1} = add i32 %m{number}, %s2"]
+    text = kernel("i32", 3, 4).replace("store i32 %s2,", "\n  ".join([*lines, f"store i32 %m{number + 1},"]))
+    values = np.random.default_rng(5).integers(0, 30, (COUNT, 3 + more)).astype(np.int32)
+    x, out, apart = to_device(values), to_device(np.zeros(COUNT, np.int32)), to_device(np.zeros((COUNT, 3), np.int32))
+    object_ = code(text, "k", PARAMETERS)
+    function = device.load(object_).function("k")
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(16):
+        distances = 4 * (3 + more), 12
+        function.launch(3, 32, pack(function.kernel, out.address, apart.address, x.address, COUNT, *distances))
+        optimised, _ = list_kernel(object_, object_.kernels[0], (32, 1, 1))
+    total = values[:, :3].sum(axis=1, dtype=np.int32)
+    expected = total + 1
+    for _ in range(1, instructions, 2):
+        expected = expected * expected + total
+    np.testing.assert_array_equal(out.copy_to_host(), expected)
+    np.testing.assert_array_equal(apart.copy_to_host(), values[:, :3])
+    assert VERSION in function.form
+    assert (optimised.count("= load i32, ptr") >= 3 * 16) is (instructions == 10)
 
 
 @pytest.mark.parametrize("distance", [0, -3])

@@ -15,8 +15,9 @@ from spmd_kernels import GLOBAL_X, code, pack
 from test_cpu_alignments import Accesses
 
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.finalise import list_kernel
 from hip_runtime.drivers.cpu.ir import remarks
-from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
+from hip_runtime.drivers.cpu.object_code.host_machine import has_mask_registers, spreads_masks
 
 UNDER_MASK = remarks.STRIDED if spreads_masks() else remarks.GATHERED
 
@@ -303,6 +304,26 @@ def test_other_distances_under_a_mask_are_gathered(device: Device, step: int) ->
     expected[at[on != 0]] = values[at[on != 0]]
     np.testing.assert_array_equal(apart.copy_to_host(), expected)
     assert told.forms == {remarks.CONTIGUOUS, remarks.GATHERED}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_narrow_elements_under_a_mask_are_gathered_without_branches(device: Device, kind: str) -> None:
+    """No instruction gathers them. Lanes that are not active access nothing: their elements are not in memory."""
+    dtype = np.dtype(TYPES[kind])
+    on = np.random.default_rng(4).integers(0, 2, 64).astype(np.uint8)
+    on[60:] = 0
+    values = np.arange(5 * 59 + 1).astype(dtype)
+    out, apart, flags = map(to_device, (np.full(64, 77, dtype), np.zeros(5 * 64, dtype), on))
+    object_ = code(masked_kernel(kind, 5), "k", MASKED_PARAMETERS)
+    function = device.load(object_).function("k")
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(32), before_a_guard(values.nbytes) as x:
+        ctypes.memmove(x, values.ctypes.data, values.nbytes)
+        function.launch(1, 64, pack(function.kernel, out.address, apart.address, x, flags.address, 0))
+        text, _ = list_kernel(object_, object_.kernels[0], (64, 1, 1))
+    taken = np.where(on[:60], values[::5], 77)
+    np.testing.assert_array_equal(out.copy_to_host(), np.append(taken, [77] * 4).astype(dtype))
+    np.testing.assert_array_equal(apart.copy_to_host()[: len(values) : 5], np.where(on[:60], values[::5], 0))
+    assert ("@llvm.masked.gather" in text) == (has_mask_registers() and dtype.itemsize >= 4)
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 4])

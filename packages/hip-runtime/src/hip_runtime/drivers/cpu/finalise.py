@@ -25,7 +25,6 @@ from hip_runtime.drivers.cpu.object_code.jit import emit_assembly, emit_object, 
 from hip_runtime.drivers.cpu.object_code.program import Program
 from hip_runtime.drivers.cpu.passes.codegen_workarounds import avoid_miscompiled_patterns
 from hip_runtime.drivers.cpu.passes.optimize import optimise
-from hip_runtime.drivers.cpu.strategies.form_choice import VECTORS
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.selection import select_plan
@@ -83,16 +82,15 @@ def _optimised(request: KernelRequest, dump: KernelDump) -> tuple[Plan, Any, lis
     with dump.passes():
         plan = select_plan(request)
     _link_worker(plan, kernel, context)
-    hide_all_but(_ENTRIES, plan.module)
     enter_stage("LLVM's passes")
-    optimise(plan.module, request.machine, as_vectors=plan.form == VECTORS)
+    optimise(plan.module, request.machine, as_vectors=plan.in_gangs)
     module, risks = _avoid_miscompilation(plan.module, context)
     dump.show("ir", f"LLVM IR, optimised, as {plan.form}: {plan.reason}", lambda: str(module))
     return plan, module, risks
 
 
 def _link_worker(plan: Plan, kernel: Kernel, context: LlvmContext) -> None:
-    """Link the worker into the kernel's module, and drop what neither of them calls."""
+    """Link the worker into the kernel's module, and drop what the worker does not need, so that it is not optimised."""
     module = plan.module
     worker = context.read_text(str(plan.worker))
     worker.triple, worker.data_layout = module.triple, module.data_layout
@@ -101,8 +99,8 @@ def _link_worker(plan: Plan, kernel: Kernel, context: LlvmContext) -> None:
     except RuntimeError as error:
         raise ModuleLoadError(f"kernel {kernel.name!r} cannot be linked for the CPU device: {error}") from None
     module.verify()
+    hide_all_but(_ENTRIES, module)
     passes = llvm.create_new_module_pass_manager()
-    module.get_function(kernel.name).linkage = "internal"  # if the worker does not call it, it need not be optimised
     passes.add_global_dead_code_eliminate_pass()
     passes.run(module, llvm.create_pass_builder(target_machine(), llvm.create_pipeline_tuning_options()))
 

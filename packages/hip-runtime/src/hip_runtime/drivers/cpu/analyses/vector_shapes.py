@@ -112,18 +112,22 @@ class VectorShapes:
         return shape
 
     def _solve(self) -> None:
+        """Infer all shapes: without loops, each instruction follows all that it depends on, and is looked at once."""
+        has_loops = any(self.order.loops.values())
         changed = True
         while changed:
             changed = False
             for block in self.order.blocks:
                 for instruction in block.instructions:
-                    found = self._infer(instruction, block)
                     known = self._shapes.get(instruction, _UNKNOWN)
-                    if found in (_UNKNOWN, known) or known is VARYING:
+                    if known is VARYING:
+                        continue
+                    found = self._infer(instruction, block)
+                    if found in (_UNKNOWN, known):
                         continue
                     self._shapes[instruction] = found if known == _UNKNOWN else VARYING  # type: ignore[assignment]
-                    changed = True
-                changed |= self._diverge(block)
+                    changed = has_loops
+                changed |= self._diverge(block) and has_loops
 
     def _diverge(self, block: Block) -> bool:
         targets = self.successors(block)

@@ -71,6 +71,7 @@ class _Function:
         self._lines: dict[str, tuple[int, str]] = {}
         """The offset and the line of the instruction that defines each value."""
         self._gathers: list[str] = []
+        self._understood: dict[str, tuple[str, list[_Operand]]] = {}
         place = text.find("\n", start + 1) + 1
         while 0 < place <= end:
             line = text[place : text.find("\n", place)]
@@ -132,6 +133,12 @@ class _Function:
 
     def _read(self, line: str) -> tuple[str, list[_Operand]]:
         """The opcode and the vector operands of an instruction."""
+        known = self._understood.get(line)
+        if known is None:
+            known = self._understood[line] = self._read_anew(line)
+        return known
+
+    def _read_anew(self, line: str) -> tuple[str, list[_Operand]]:
         cursor = Cursor(line)
         cursor.take(TokenKind.LOCAL)
         cursor.expect_mark("=")

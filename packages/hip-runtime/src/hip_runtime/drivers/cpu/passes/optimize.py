@@ -4,8 +4,8 @@ LLVM's SLP vectoriser narrows integers to the bits that it finds needed. If a ze
 sign-extended one, it takes the original width to be enough, and compares 61035 as -4501 (LLVM issue 221240; LLVM 20 and
 22; LLVM 20 also converts such integers to floating point this way). The resulting code does not show it, so kernels
 with both extensions are compiled without the SLP vectoriser. Others keep it: with one thread after another, unpacking
-pixels is twice as fast with it, and a product of complex numbers 1.5 times. Only the form ``vectors`` is compiled
-without it, where it took up to a third of the time of all passes and changed nothing.
+pixels is twice as fast with it, and a product of complex numbers 1.5 times. Only kernels all of whose threads run in
+gangs are compiled without it, where it took up to three quarters of the time of all passes and changed nothing.
 """
 
 from __future__ import annotations

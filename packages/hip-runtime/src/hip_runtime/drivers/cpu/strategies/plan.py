@@ -26,6 +26,8 @@ class Plan:
     sync_points: tuple[SyncPoint, ...] = ()
     multiple: int = 1
     """What the length of a block has to be a multiple of, if it is known at run time only."""
+    in_gangs: bool = False
+    """Whether all of the kernel's threads run in gangs, in each region if it has several."""
 
     @property
     def lengths(self) -> Lengths | None:

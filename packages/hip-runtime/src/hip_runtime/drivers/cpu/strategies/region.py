@@ -92,7 +92,10 @@ def write_regions(request: KernelRequest, graph: KernelGraph, form: str, reason:
     build_worker(request.kernel, graph.item, body)
     done = [gangs.describe() if form == REGIONS else "", describe_axis(graph.item)]
     told = "; ".join([reason, *filter(None, done)])
-    return Plan(form, told, graph.module, graph.item, tuple(regions.points), multiple)
+    return Plan(
+        form, told, graph.module, graph.item, tuple(regions.points), multiple,
+        in_gangs=0 < gangs.regions == len(gangs.widths),
+    )  # fmt: skip
 
 
 def _keeps_order(item: WorkItem, gangs: GangPlan) -> bool:

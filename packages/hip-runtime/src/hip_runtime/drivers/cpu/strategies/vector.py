@@ -45,7 +45,7 @@ def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     )  # fmt: skip
     build_worker(kernel, item, body)
     told = "; ".join(filter(None, [reason, body.describe(), describe_axis(item)]))
-    return Plan(VECTORS, told, graph.module, item, multiple=body.multiple)
+    return Plan(VECTORS, told, graph.module, item, multiple=body.multiple, in_gangs=True)
 
 
 def _read_unrolled(request: KernelRequest) -> KernelGraph:

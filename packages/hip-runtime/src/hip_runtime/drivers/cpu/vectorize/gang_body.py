@@ -32,6 +32,10 @@ _MANY_INSTRUCTIONS = 400
 """A kernel without a loop and with more instructions than this is only written under a mask. That costs less than a
 tenth of its run time, and saves a third of its compile time."""
 
+_MANY_IF_RARE = 80
+"""The same for what runs where strides are not as guessed, loop or not: its loads and stores are gathers and scatters,
+beside which a mask costs little."""
+
 _WORTHWHILE = 0.5
 """Cycles per thread that guessed strides have to save: about half of an access that needs no gather."""
 
@@ -84,7 +88,7 @@ class GangBody:
             return
         with builder.if_else(self._are_as_guessed(builder, arguments)) as (holds, otherwise):
             with otherwise, remarks.muted():
-                self._run(builder, place, arguments, blocks, made)
+                self._run(builder, place, arguments, blocks, made, is_rare=True)
             with holds:
                 self._run(builder, place, arguments, blocks, guessed)
 
@@ -129,15 +133,17 @@ class GangBody:
         return holds
 
     def _run(
-        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks, made: GangFunction
+        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks, made: GangFunction,
+        is_rare: bool = False,
     ) -> None:  # fmt: skip
-        """Run the threads of *blocks* in gangs with the function *made*."""
+        """Run the threads of *blocks* in gangs with the function *made*. If it *is_rare*, few launches do."""
         item = self._item
         width = self._width = made.width
         self._rows = 1 if made.follows_rows else count_rows(made.shapes, made.early_exits, item, width)
         values = sum(1 for _ in self._function.instructions())
         has_loop = any(made.shapes.order.loops.values())
-        gang = made.build(self._rows, masked_only=values > _MANY_INSTRUCTIONS and not has_loop)
+        is_large = values > _MANY_INSTRUCTIONS and not has_loop
+        gang = made.build(self._rows, masked_only=is_large or (is_rare and values > _MANY_IF_RARE))
         suspension = made.suspension
         if suspension is None:
             with blocks.each():

@@ -15,6 +15,9 @@ from hip_runtime.errors import UnsupportedError
 _IDLE_WORDS = 4
 """Words that one lane accesses at once, at most."""
 
+_LEAST_GATHERED = 4
+"""Bytes of the smallest elements that instructions gather; of others LLVM makes a branch for each lane."""
+
 _FLOATS = {"half": "f16", "float": "f32", "double": "f64"}
 
 
@@ -188,7 +191,7 @@ class VectorBuilder:
         """
         vector = self.type_of(kind)
         whole = self.undefined(vector)
-        if mask is not None and self._avoids_branches:
+        if mask is not None and (self._avoids_branches or 0 < size_in_memory(kind) < _LEAST_GATHERED):
             places, mask = self.keep_idle(places, mask, align), None
         if mask is None:
             builder = self.builder

@@ -47,7 +47,7 @@ class KernelRequest:
         if self.reach.observed and self.requested_form != LOOP:
             self.requested_form = REGIONS  # one thread at a time, so that their events have an order
         self.inlined: dict[bool, list[str]] = {}
-        """Functions that have to be part of the kernel, by whether loops were unrolled; see `kernel_graph`."""
+        """Functions that become part of the kernel, by whether loops were unrolled; see `kernel_graph`."""
 
     @property
     def is_single_thread(self) -> bool:

@@ -1,4 +1,4 @@
-"""What the CPU device's math has to know of the processor."""
+"""Which instructions the processor of this machine has, of those that all but older ones of x86 have."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ import llvmlite.binding as llvm
 
 
 def has_fma() -> bool:
-    """Whether this processor has an instruction for a fused multiply-add: all but older ones of x86."""
-    if platform.machine().lower() not in ("x86_64", "amd64", "i686", "i386"):
-        return True
-    return bool(llvm.get_host_cpu_features().get("fma"))
+    """Whether there is a fused multiply-add."""
+    return _has("fma")
+
+
+def has_rounding() -> bool:
+    """Whether there is rounding to integers, as numbers."""
+    return _has("sse4.1")
+
+
+def _has(feature: str) -> bool:
+    is_x86 = platform.machine().lower() in ("x86_64", "amd64", "i686", "i386")
+    return not is_x86 or bool(llvm.get_host_cpu_features().get(feature))

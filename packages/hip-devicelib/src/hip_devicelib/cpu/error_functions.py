@@ -37,7 +37,7 @@ def _complement(code: Code, magnitude: Real) -> Real:
     low = r.low - squared.low
     power = muladd(r.high * r.high, code.polynomial(r.high, "exp"), r.high)
     power = power + muladd(low, power, low)
-    value = factor.high + muladd(power, factor.high, muladd(power, factor.low, factor.low))
+    value = factor.high + muladd(power, factor.high, factor.low)
     return scale(code, value, bits, n)
 
 

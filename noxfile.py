@@ -393,7 +393,8 @@ def mutants(session: nox.Session) -> None:
 
 @nox.session
 def math(session: nox.Session) -> None:
-    """The error of the CPU device's math functions, for every 64th float32; ``-- --every 1`` tries all, which takes
-    hours."""
+    """The error of the CPU device's math functions, with and without a fused multiply-add, for every 64th float32;
+    ``-- --every 1`` tries all, which takes hours."""
     session.install(*local("hip-devicelib", extra="[test]"))
-    session.run("python", "tools/check_math.py", "sweep", *(session.posargs or ("--every", "64")))
+    for processor in ((), ("--without-fma",)):
+        session.run("python", "tools/check_math.py", "sweep", *processor, *(session.posargs or ("--every", "64")))

@@ -1,11 +1,13 @@
 """Long checks of the CPU device's math on this machine: its error over all float32, and its speed.
 
-    python tools/check_math.py sweep [--every N] [NAME ...]
-    python tools/check_math.py speed [NAME ...]
+    python tools/check_math.py sweep [--every N] [--without-fma] [NAME ...]
+    python tools/check_math.py speed [--without-fma] [NAME ...]
 
 ``sweep`` evaluates functions of one argument for every Nth float32 (default: every one) and prints the largest error in
 units in the last place; its exit status tells whether all are within their bounds. ``speed`` prints nanoseconds per
-element on one core beside NumPy's loops and a loop of calls to the C math library. Both need NumPy and mpmath.
+element on one core beside NumPy's loops and a loop of calls to the C math library. ``--without-fma`` takes the
+functions for processors that have no fused multiply-add; vectors are as long as this processor has them. Both need
+NumPy and mpmath.
 """
 
 from __future__ import annotations
@@ -49,14 +51,14 @@ RANGES = {
 """Arguments that speed is measured with; others between -10 and 10."""
 
 
-def sweep(entry: MathFunction, every: int) -> bool:
+def sweep(entry: MathFunction, every: int, fused: bool) -> bool:
     """Whether the function keeps its bound for every *every*-th float32."""
     worst, where = 0.0, 0.0
     for start in range(0, 1 << 32, CHUNK * every):
         bits = np.arange(start, min(start + CHUNK * every, 1 << 32), every, dtype=np.uint64).astype(np.uint32)
         x = bits.view(np.float32)
         high = double(entry.name, x)
-        wrong = errors(loop(entry.symbol)(x)[0], high, np.zeros_like(high))
+        wrong = errors(loop(entry.symbol, fused)(x)[0], high, np.zeros_like(high))
         index = int(np.argmax(wrong))
         if wrong[index] > worst:
             worst, where = float(wrong[index]), float(x[index])
@@ -88,14 +90,14 @@ class Called(Loop):
         return linked
 
 
-def speed(entry: MathFunction) -> None:
+def speed(entry: MathFunction, fused: bool) -> None:
     """Print one line."""
     kind = FORMATS[entry.bits]
     random = np.random.default_rng(0)
     low, high = RANGES.get(entry.name, (-10, 10))
     inputs: list[Array] = [random.uniform(low, high, ELEMENTS).astype(kind) for _ in entry.parameters]
     output = np.empty_like(inputs[0])
-    ours = nanoseconds(loop(entry.symbol).over(*inputs, output))
+    ours = nanoseconds(loop(entry.symbol, fused).over(*inputs, output))
     called = numpy = float("nan")
     if entry.name != "rsqrt":
         called = nanoseconds(Called(entry, loop_around(entry)).over(*inputs, output))
@@ -112,6 +114,7 @@ def main() -> int:
     for command in ("sweep", "speed"):
         added = commands.add_parser(command)
         added.add_argument("names", nargs="*", metavar="NAME")
+        added.add_argument("--without-fma", action="store_true")
         if command == "sweep":
             added.add_argument("--every", type=int, default=1, metavar="N")
     arguments = parser.parse_args()
@@ -120,9 +123,10 @@ def main() -> int:
     ]
     if arguments.command == "speed":
         for entry in entries:
-            speed(entry)
+            speed(entry, not arguments.without_fma)
         return 0
-    kept = [sweep(e, arguments.every) for e in entries if e.bits == 32 and len(e.parameters) == 1]
+    fused = not arguments.without_fma
+    kept = [sweep(e, arguments.every, fused) for e in entries if e.bits == 32 and len(e.parameters) == 1]
     return 0 if all(kept) else 1
 
 

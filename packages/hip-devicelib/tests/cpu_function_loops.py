@@ -25,14 +25,14 @@ def numpy_type(kind) -> np.dtype:
 
 
 class Loops:
-    """Every function of `functions.FUNCTIONS`, callable with arrays."""
+    """Every function of `functions.FUNCTIONS`, callable with arrays; *fused* as for `functions.bitcode_of`."""
 
-    def __init__(self):
+    def __init__(self, fused=True):
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         llvm.load_library_permanently(ctypes.util.find_library("m"))
         context = llvm.create_context()
-        module = llvm.parse_bitcode(functions.bitcode_of(functions.FUNCTIONS), context)
+        module = llvm.parse_bitcode(functions.bitcode_of(functions.FUNCTIONS, fused=fused), context)
         module.link_in(llvm.parse_assembly(str(self._drivers()), context))
         module.verify()
         features = llvm.get_host_cpu_features().flatten()

@@ -72,10 +72,10 @@ def loop_around(entry: MathFunction, finish: Callable[[ir.IRBuilder, Any], Any] 
     return module
 
 
-def optimised(module: ir.Module, symbols: Sequence[str], machine: Any) -> Any:
+def optimised(module: ir.Module, symbols: Sequence[str], machine: Any, fused: bool = True) -> Any:
     """*module* with the functions *symbols* linked in, after LLVM's O3 pipeline for the machine."""
     linked = llvm.parse_assembly(str(module))
-    linked.link_in(llvm.parse_bitcode(bitcode_of(symbols)))
+    linked.link_in(llvm.parse_bitcode(bitcode_of(symbols, fused=fused)))
     linked.triple, linked.data_layout = machine.triple, str(machine.target_data)
     for function in linked.functions:
         if not function.is_declaration and function.name != "loop":
@@ -88,10 +88,12 @@ def optimised(module: ir.Module, symbols: Sequence[str], machine: Any) -> Any:
 
 
 class Loop:
-    """A function over arrays, as machine code for this machine."""
+    """A function over arrays, as machine code for this machine. Without *fused*, the one for processors that have no
+    fused multiply-add; its results are the same everywhere."""
 
-    def __init__(self, entry: MathFunction, module: ir.Module | None = None) -> None:
+    def __init__(self, entry: MathFunction, module: ir.Module | None = None, fused: bool = True) -> None:
         self.entry = entry
+        self.fused = fused
         machine = host()
         self._engine = llvm.create_mcjit_compiler(self.link(module or loop_around(entry), machine), machine)
         self._engine.finalize_object()
@@ -102,7 +104,7 @@ class Loop:
 
     def link(self, module: ir.Module, machine: Any) -> Any:
         """The module that is loaded."""
-        return optimised(module, [self.entry.symbol], machine)
+        return optimised(module, [self.entry.symbol], machine, self.fused)
 
     def over(self, *arrays: Array) -> Callable[[], None]:
         """What evaluates once; arrays are inputs, then outputs, contiguous and of the function's format."""
@@ -118,8 +120,8 @@ class Loop:
 
 
 @cache
-def loop(symbol: str) -> Loop:
-    return Loop(FUNCTIONS[symbol])
+def loop(symbol: str, fused: bool = True) -> Loop:
+    return Loop(FUNCTIONS[symbol], fused=fused)
 
 
 def points(bits: int, count: int, seed: int) -> Array:

@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 
@@ -16,6 +17,12 @@ BY_VALUE = [
     for function in functions.FUNCTIONS.values()
     if not any(parameter.type.kind in POINTERS for parameter in function.parameters)
 ]
+
+
+def names(function):
+    return function.symbol.removeprefix("hipdl_")
+
+
 BY_ADDRESS = [function for function in functions.FUNCTIONS.values() if function not in BY_VALUE]
 
 
@@ -91,6 +98,24 @@ def test_values(loops, function):
     assert not bad.any(), f"{function}: {bad.sum()} of {len(got)}: {rows}"
 
 
+FORMULAS = re.compile(
+    r"(sinpi|cospi|normcdf|normcdfinv|erfcx|erfinv|erfcinv|cyl_bessel_i[01]|rcbrt|r?hypot|r?norm[34]d|pow|powi|fma|"
+    r"sin|cos|tan|exp|log|erf|cbrt|h(sin|cos|exp|log)|__fma(f?)_rn)f?"
+)
+
+
+@pytest.fixture(scope="module")
+def loops_without_fma():
+    return Loops(fused=False)
+
+
+@pytest.mark.parametrize("function", [f for f in BY_VALUE if FORMULAS.fullmatch(f.name)], ids=names)
+@pytest.mark.sample(12)
+def test_values_without_fma(loops_without_fma, function):
+    """Functions that use a fused multiply-add where the processor has one, and HIP's own one."""
+    test_values(loops_without_fma, function)
+
+
 def old_and_new(name, old, operand):
     """What an atomic returns and leaves behind."""
     with np.errstate(all="ignore"):
@@ -114,10 +139,6 @@ EXCHANGES = [f for f in BY_ADDRESS if "CAS" in f.name]
 LOADS = [f for f in BY_ADDRESS if f.name.startswith("__ld")]
 LENGTHS = [f for f in BY_ADDRESS if f.name.removesuffix("f") in ("norm", "rnorm")]
 RESULTS = [f for f in BY_ADDRESS if f not in [*ATOMICS, *EXCHANGES, *LOADS, *LENGTHS]]
-
-
-def names(function):
-    return function.symbol.removeprefix("hipdl_")
 
 
 def without_nan(values):

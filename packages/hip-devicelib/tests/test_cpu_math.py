@@ -88,9 +88,11 @@ def test_bitcode_is_the_same_in_every_process() -> None:
     assert math_library() is math_library()
 
 
+@pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("symbol", FUNCTIONS)
-def test_functions_call_only_intrinsics_and_carry_no_fast_flags(symbol: str) -> None:
-    function = parse(bitcode_of([symbol])).get_function(symbol)
+def test_functions_call_only_intrinsics_and_carry_no_fast_flags(symbol: str, fused: bool) -> None:
+    function = parse(bitcode_of([symbol], fused=fused)).get_function(symbol)
+    expected = {f"llvm.{n}" for n in (*(["fma"] if fused else []), "fabs", "sqrt", "rint", "copysign")}
     blocks = 0
     for block in function.blocks:
         blocks += 1
@@ -99,9 +101,7 @@ def test_functions_call_only_intrinsics_and_carry_no_fast_flags(symbol: str) -> 
             assert not {"fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc"} & set(words)
             if instruction.opcode == "call":
                 *_, callee = instruction.operands
-                assert callee.name.rpartition(".")[0] in {
-                    f"llvm.{n}" for n in ("fma", "fabs", "sqrt", "rint", "copysign")
-                }
+                assert callee.name.rpartition(".")[0] in expected
     entry = FUNCTIONS[symbol]
     branches = symbol in {f"__hip_cpu_{n}_f64" for n in ("sin", "cos", "tan", "sincos")}
     assert blocks == 1 + 2 * (BRANCHES.get(entry.name, 1) if entry.suffix else branches)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cpu_math_loops import Array, Loop, errors, loop
 from cpu_math_reference import precise
-from test_cpu_math_accuracy import WORST, arguments_of, exact_cases
+from test_cpu_math_accuracy import WITH_AND_WITHOUT_FMA, WORST, arguments_of, exact_cases
 
 from hip_devicelib.cpu import FUNCTIONS, library
 from hip_devicelib.cpu.coefficients import POLYNOMIALS
@@ -79,9 +79,10 @@ def hard_arguments(name: str) -> list[Array]:
 
 
 def largest_error(name: str, inputs: list[Array], compiled: Loop | None = None) -> float:
-    (got,) = (compiled or loop(VARIANTS[name].symbol))(*inputs)
-    wrong = errors(got, *precise(name, *inputs))
-    return float(wrong.max())
+    """Of *compiled*, or of the functions with and without a fused multiply-add."""
+    loops = [compiled] if compiled else [loop(VARIANTS[name].symbol, fused) for fused in WITH_AND_WITHOUT_FMA]
+    exact = precise(name, *inputs)
+    return max(float(errors(one(*inputs)[0], *exact).max()) for one in loops)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -95,24 +96,27 @@ def test_where_the_other_ones_have_their_largest_errors(name: str) -> None:
     assert largest_error(name, [random().uniform(low, high, 2000)]) <= VARIANTS[name].ulp
 
 
-def test_special_values_are_as_before() -> None:
+@pytest.mark.parametrize("fused", WITH_AND_WITHOUT_FMA)
+def test_special_values_are_as_before(fused: bool) -> None:
     for name, inputs, _ in exact_cases():
         if name not in VARIANTS or (name, inputs) in INEXACT:
             continue
         arguments = [np.full(37, value) for value in inputs]
-        (wanted,), (got,) = loop(f"__hip_cpu_{name}_f64")(*arguments), loop(VARIANTS[name].symbol)(*arguments)
+        (wanted,) = loop(f"__hip_cpu_{name}_f64")(*arguments)
+        (got,) = loop(VARIANTS[name].symbol, fused)(*arguments)
         np.testing.assert_array_equal(got, wanted, err_msg=f"{name}{inputs}")
         if not np.isnan(wanted).any():
             np.testing.assert_array_equal(np.signbit(got), np.signbit(wanted), err_msg=f"sign of {name}{inputs}")
 
 
-def test_special_values_in_all_combinations() -> None:
+@pytest.mark.parametrize("fused", WITH_AND_WITHOUT_FMA)
+def test_special_values_in_all_combinations(fused: bool) -> None:
     """Infinite, zero and NaN where the others are, and of their sign, among lanes that are ordinary."""
     special = [0.0, 1.0, 2.0, 0.5, 3.0, 1e300, 5e-324, 2.0**-1022, 2.0**40, 1e17, 709.9, 745.2, np.inf]
     values = np.array([*special, *(-value for value in special), np.nan, 1.25, -1.25])
     for name, entry in VARIANTS.items():
         inputs = [grid.ravel() for grid in np.meshgrid(*[values] * len(entry.parameters))]
-        (wanted,), (got,) = loop(f"__hip_cpu_{name}_f64")(*inputs), loop(entry.symbol)(*inputs)
+        (wanted,), (got,) = loop(f"__hip_cpu_{name}_f64")(*inputs), loop(entry.symbol, fused)(*inputs)
         kept = np.isfinite(wanted) & (wanted != 0)
         np.testing.assert_array_equal(got[~kept], wanted[~kept], err_msg=name)
         known = ~np.isnan(wanted)

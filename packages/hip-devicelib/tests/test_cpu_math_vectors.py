@@ -26,12 +26,14 @@ def vector_widths(function: Any, scalar: str) -> set[int]:
     return widths
 
 
-@pytest.mark.parametrize(("cpu", "register"), [("x86-64-v3", 256), ("znver4", 512)])
+@pytest.mark.parametrize(
+    ("cpu", "register", "fused"), [("x86-64-v2", 128, False), ("x86-64-v3", 256, True), ("znver4", 512, True)]
+)
 @pytest.mark.parametrize("symbol", FUNCTIONS)
-@pytest.mark.sample(24)
-def test_loops_become_vector_code(symbol: str, cpu: str, register: int) -> None:
+@pytest.mark.sample(36)
+def test_loops_become_vector_code(symbol: str, cpu: str, register: int, fused: bool) -> None:
     entry = FUNCTIONS[symbol]
-    module = optimised(loop_around(entry), [symbol], x86(cpu))
+    module = optimised(loop_around(entry), [symbol], x86(cpu), fused)
     function = module.get_function("loop")
     called = {
         list(instruction.operands)[-1].name

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import platform
 from collections.abc import Iterator
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from other_processors import as_processor, needs_x86
 from spmd_blocks import kernel, launch
 from spmd_kernels import GLOBAL_X, code, pack
 from spmd_programs import check_case
@@ -22,43 +21,16 @@ from test_cpu_strided import before_a_guard
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.analyses import cost_model
 from hip_runtime.drivers.cpu.finalise import finalise_kernel, list_kernel
-from hip_runtime.drivers.cpu.object_code import host_machine
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
 from hip_runtime.drivers.cpu.vectorize import update_tables
 
-pytestmark = pytest.mark.skipif(
-    platform.machine() not in ("x86_64", "AMD64"), reason="needs an x86-64 processor, which runs code for older ones"
-)
-
-PROCESSORS = {"x86-64": {}, "haswell": {"avx": True, "avx2": True}}
-"""Names of LLVM, with the features that are asked for by name."""
+pytestmark = needs_x86
 
 
-class Features(dict[str, bool]):
-    """What LLVM tells of a processor: nothing beyond its name."""
-
-    def flatten(self) -> str:
-        return ""
-
-
-@pytest.fixture(params=PROCESSORS, autouse=True)
-def processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    if request.param == "haswell" and not llvm.get_host_cpu_features().get("avx2"):
-        pytest.skip("needs a processor with AVX2")
-    features = Features(PROCESSORS[request.param])
-    with monkeypatch.context() as patch:
-        patch.setattr(llvm, "get_host_cpu_name", lambda: request.param)
-        patch.setattr(llvm, "get_host_cpu_features", lambda: features)
-        _forget()
-        yield request.param
-    _forget()
-
-
-def _forget() -> None:
-    """Forget what was known of the processor."""
-    for known in vars(host_machine).values():
-        if hasattr(known, "cache_clear"):
-            known.cache_clear()
+@pytest.fixture(params=["x86-64", "haswell"], autouse=True)
+def processor(request: pytest.FixtureRequest) -> Iterator[str]:
+    with as_processor(request.param) as name:
+        yield name
 
 
 def test_lanes_fit_registers(processor: str) -> None:

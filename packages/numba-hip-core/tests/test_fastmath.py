@@ -85,7 +85,12 @@ def linked(monkeypatch):
     """Compiles for the CPU device, and says which of its math functions were linked."""
     asked = []
     supply = cpu.bitcode_of
-    monkeypatch.setattr(cpu, "bitcode_of", lambda symbols, often: asked.append(set(symbols)) or supply(symbols, often))
+
+    def supply_and_note(symbols, often, **processor):
+        asked.append(set(symbols))
+        return supply(symbols, often, **processor)
+
+    monkeypatch.setattr(cpu, "bitcode_of", supply_and_note)
 
     def compiled(function, fastmath):
         asked.clear()

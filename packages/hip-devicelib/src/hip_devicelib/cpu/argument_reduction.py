@@ -4,8 +4,8 @@ float32 is reduced in float64, whose 53 bits leave room for the product: multipl
 for the quadrant and the rest (Payne and Hanek, "Radian reduction for trigonometric functions", 1983), picked by three
 selects. The instructions are the same for all arguments.
 
-For float64 up to 2**40, n pi/2 is subtracted as a sum of three words (Cody and Waite, 1980; with a fused multiply-add,
-the first difference is exact). Beyond, four words of 2/pi are read from a table of 32 rows, and the products are kept
+For float64 up to 2**40, n pi/2 is subtracted as a sum of three words (Cody and Waite, 1980; the first difference
+is exact). Beyond, four words of 2/pi are read from a table of 32 rows, and the products are kept
 exact. This is behind a branch, as it costs more than everything else and hardly any argument needs it. LLVM's
 vectoriser turns the branch into selects and masked gathers; our own vectoriser skips it if no lane needs it.
 """
@@ -15,8 +15,16 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_devicelib.cpu.coefficients import TWO_OVER_PI_ROWS, TWO_OVER_PI_SINGLE
-from hip_devicelib.cpu.expressions import Code, Real, Word, fma, select
-from hip_devicelib.cpu.pairs import Pair, add, add_ordered, multiply, multiply_constant
+from hip_devicelib.cpu.expressions import Code, Real, Word, muladd, select
+from hip_devicelib.cpu.pairs import (
+    Pair,
+    add,
+    add_ordered,
+    error_of_short_product,
+    multiply,
+    multiply_constant,
+    remainder_of,
+)
 
 TABLE = "__hip_cpu_two_over_pi"
 
@@ -39,7 +47,7 @@ def _reduce_single(code: Code, magnitude: Real) -> tuple[Word, Pair]:
         beyond = wide >= 2.0 ** (24 + 26 * k)
         words = [select(beyond, new, word) for new, word in zip(row, words, strict=True)]
     product = wide * words[0]
-    error = fma(wide, words[1], fma(wide, words[0], -product))
+    error = muladd(wide, words[1], error_of_short_product(words[0], wide, product))
     magic = double.format.round_magic
     shifted = product + magic
     rest = (product - (shifted - magic)) + error
@@ -52,10 +60,10 @@ def _reduce_single(code: Code, magnitude: Real) -> tuple[Word, Pair]:
 def _reduce_double(code: Code, magnitude: Real) -> tuple[Word, Pair]:
     n, bits = code.nearest(magnitude, code.constant("two_over_pi")[0])
     first, second, third = code.constant("half_pi")
-    difference = fma(n, -first, magnitude)
+    difference = remainder_of(magnitude, n, first)
     product = multiply(n, second)
     total = add(difference, -product.high)
-    high, low = add_ordered(total.high, fma(n, -third, total.low - product.low))
+    high, low = add_ordered(total.high, muladd(n, -third, total.low - product.low))
 
     def far() -> tuple[Real | Word, ...]:
         quadrant, rest = reduce_far(code, magnitude)
@@ -80,7 +88,7 @@ def reduce_far(code: Code, magnitude: Real) -> tuple[Word, Pair]:
     again = sum_.high.rint()
     small = add(second.low, third.high)
     total = add(sum_.high - again, small.high)
-    low = (small.low + total.low + sum_.low) + fma(scaled, words[3], third.low)
+    low = (small.low + total.low + sum_.low) + muladd(scaled, words[3], third.low)
     turn = add_ordered(total.high, low)
     quadrant = (_modulo_4(other) + whole + again + code.format.round_magic).word()
     rest = _quarter_turns(code, turn)
@@ -88,12 +96,12 @@ def reduce_far(code: Code, magnitude: Real) -> tuple[Word, Pair]:
 
 
 def _modulo_4(x: Real) -> Real:
-    return fma((x * 0.25).rint(), -4.0, x)
+    return muladd((x * 0.25).rint(), -4.0, x)
 
 
 def _quarter_turns(code: Code, turn: Pair) -> Pair:
     product = multiply_constant(turn.high, code.constant("half_pi"))
-    return add_ordered(product.high, fma(turn.low, code.constant("half_pi")[0], product.low))
+    return add_ordered(product.high, muladd(turn.low, code.constant("half_pi")[0], product.low))
 
 
 def _load(code: Code, row: Word, column: int) -> Real:

@@ -7,18 +7,18 @@ rounding error of 1 - r*r/2 is kept.
 from __future__ import annotations
 
 from hip_devicelib.cpu.argument_reduction import reduce
-from hip_devicelib.cpu.expressions import Code, Real, Word, fma, select
+from hip_devicelib.cpu.expressions import Code, Real, Word, muladd, select
 from hip_devicelib.cpu.pairs import Pair
 
 
 def _sine(code: Code, r: Pair, square: Real) -> Real:
-    return r.high + fma(r.high * square, code.polynomial(square, "sin"), r.low)
+    return r.high + muladd(r.high * square, code.polynomial(square, "sin"), r.low)
 
 
 def _cosine(code: Code, r: Pair, square: Real) -> Real:
     half = square * 0.5
     first = 1.0 - half
-    rest = fma(square * square, code.polynomial(square, "cos"), -(r.high * r.low))
+    rest = muladd(square * square, code.polynomial(square, "cos"), -(r.high * r.low))
     return first + (((1.0 - first) - half) + rest)
 
 

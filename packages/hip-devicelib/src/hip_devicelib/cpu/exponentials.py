@@ -7,8 +7,9 @@ next to overflow.
 
 from __future__ import annotations
 
-from hip_devicelib.cpu.expressions import Code, Real, Word, choose, fma, select
-from hip_devicelib.cpu.pairs import Pair
+from hip_devicelib.cpu.coefficients import POLYNOMIALS
+from hip_devicelib.cpu.expressions import Code, Real, Word, choose, muladd, select
+from hip_devicelib.cpu.pairs import Pair, constant_halves, halves
 
 
 def scale(code: Code, value: Real, exponent: Word, small: Real) -> Real:
@@ -31,9 +32,9 @@ def reduce(code: Code, x: Real) -> tuple[Real, Word, Pair]:
     """n, its bits, and x - n ln 2 in twice the precision."""
     ln2 = code.constant("ln2")
     n, bits = code.nearest(x, code.constant("log2_e")[0])
-    exact = fma(n, -ln2[0], x)
-    high = fma(n, -ln2[1], exact)
-    return n, bits, Pair(high, fma(n, -ln2[1], exact - high))
+    exact = muladd(n, -ln2[0], x)
+    high = muladd(n, -ln2[1], exact)
+    return n, bits, Pair(high, muladd(n, -ln2[1], exact - high))
 
 
 def exp(code: Code, x: Real) -> Real:
@@ -41,9 +42,18 @@ def exp(code: Code, x: Real) -> Real:
     ln2 = code.constant("ln2")
     x = x.at_least(low).at_most(high)
     n, bits = code.nearest(x, code.constant("log2_e")[0])
-    r = fma(n, -ln2[1], fma(n, -ln2[0], x))
-    tail = fma(r * r, code.polynomial(r, "exp"), r)
+    r = muladd(n, -ln2[1], muladd(n, -ln2[0], x))
+    tail = muladd(r * r, code.polynomial(r, "exp"), r)
     return scale(code, tail + 1.0, bits, n)
+
+
+def _one_and_more(code: Code, r: Real, name: str) -> Real:
+    """1 + r P(r), where the product of r and the first coefficient of P is not rounded."""
+    if code.fused:
+        return muladd(r, code.polynomial(r, name), 1.0)
+    first, *rest = POLYNOMIALS[name, code.format.bits]
+    (high, low), (first_high, first_low) = halves(r), constant_halves(code.format, first)
+    return (high * first_high + (low * first_high + (r * first_low + r * r * code.series(r, rest)))) + 1.0
 
 
 def exp2(code: Code, x: Real) -> Real:
@@ -51,7 +61,7 @@ def exp2(code: Code, x: Real) -> Real:
     x = x.at_least(low).at_most(high)
     n, bits = code.nearest(x, 1.0)
     r = x - n
-    return scale(code, fma(r, code.polynomial(r, "exp2"), 1.0), bits, n)
+    return scale(code, _one_and_more(code, r, "exp2"), bits, n)
 
 
 def exp10(code: Code, x: Real) -> Real:
@@ -59,8 +69,8 @@ def exp10(code: Code, x: Real) -> Real:
     low, high = (limit * step[0] for limit in limits(code))
     x = x.at_least(low).at_most(high)
     n, bits = code.nearest(x, code.constant("log2_10")[0])
-    r = fma(n, -step[1], fma(n, -step[0], x))
-    return scale(code, fma(r, code.polynomial(r, "exp10"), 1.0), bits, n)
+    r = muladd(n, -step[1], muladd(n, -step[0], x))
+    return scale(code, _one_and_more(code, r, "exp10"), bits, n)
 
 
 def expm1(code: Code, x: Real) -> Real:
@@ -69,8 +79,8 @@ def expm1(code: Code, x: Real) -> Real:
     high = (bias + 1.4) * code.constant("ln2")[0]  # infinite already
     clamped = x.at_least(-code.format.fraction * 0.85).at_most(high)
     n, bits, r = reduce(code, clamped)
-    tail = fma(r.high * r.high, code.polynomial(r.high, "exp"), r.low)
+    tail = muladd(r.high * r.high, code.polynomial(r.high, "exp"), r.low)
     last = n > bias
     power = code.power_of_two(bits - select(last, code.word(1), code.word(0)))
-    total = fma(power, tail, fma(power, r.high, power - choose(last, 0.5, 1.0)))
+    total = muladd(power, tail, muladd(power, r.high, power - choose(last, 0.5, 1.0)))
     return (total * choose(last, 2.0, 1.0)).with_sign_of(x)

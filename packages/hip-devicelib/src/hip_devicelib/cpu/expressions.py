@@ -3,7 +3,7 @@
 A `Code` is the place where instructions are written, with the format (float32 or float64) that they use. A `Real` is a
 number of that format, a `Word` an integer, a `Flag` a truth value. Operators on them append instructions without
 fast-math flags. There are no calls other than LLVM's intrinsics that are single instructions, and no branches other
-than `Code.rarely`.
+than `Code.rarely`. `muladd` is a fused multiply-add where the processor has one (`Code.fused`).
 """
 
 from __future__ import annotations
@@ -72,9 +72,11 @@ WordLike = Union["Word", int]
 class Code:
     """The place where a function's instructions are written."""
 
-    def __init__(self, builder: ir.IRBuilder, form: Format) -> None:
+    def __init__(self, builder: ir.IRBuilder, form: Format, fused: bool = True) -> None:
         self.builder = builder
         self.format = form
+        self.fused = fused
+        """Whether the instructions are for processors with a fused multiply-add."""
 
     @property
     def single(self) -> bool:
@@ -83,7 +85,7 @@ class Code:
 
     def widened(self) -> Code:
         """The same place, but computing in float64."""
-        return Code(self.builder, FLOAT64)
+        return Code(self.builder, FLOAT64, self.fused)
 
     def real(self, value: RealLike) -> Real:
         return value if isinstance(value, Real) else Real(self, ir.Constant(self.format.real, value))
@@ -126,14 +128,14 @@ class Code:
         for _ in range(doublings):
             power = power * power
         middle = 1 << doublings
-        return fma(self.horner(x, coefficients[middle:]), power, self.horner(x, coefficients[:middle]))
+        return muladd(self.horner(x, coefficients[middle:]), power, self.horner(x, coefficients[:middle]))
 
     def horner(self, x: Real, coefficients: Sequence[float]) -> Real:
         """sum(c * x**k) by Horner's rule."""
         *rest, last = coefficients
         total = self.real(last)
         for coefficient in reversed(rest):
-            total = fma(total, x, coefficient)
+            total = muladd(total, x, coefficient)
         return total
 
     def nearest(self, x: Real, factor: float) -> tuple[Real, Word]:
@@ -141,7 +143,7 @@ class Code:
 
         For results below 2**(fraction - 1) in magnitude. No conversion is needed, which AVX2 lacks for float64.
         """
-        shifted = fma(x, factor, self.format.round_magic)
+        shifted = muladd(x, factor, self.format.round_magic)
         return shifted - self.format.round_magic, shifted.word()
 
     def power_of_two(self, exponent: Word) -> Real:
@@ -357,9 +359,17 @@ class Real:
 
 
 def fma(x: Real, y: RealLike, z: RealLike) -> Real:
-    """x * y + z, rounded once."""
+    """x * y + z, rounded once; a call of the C library where the processor has no instruction for it."""
     code = x.code
     return code.intrinsic("llvm.fma", x, code.real(y), code.real(z))
+
+
+def muladd(x: Real, y: RealLike, z: RealLike) -> Real:
+    """x * y + z: rounded once where the processor has an instruction for that, otherwise product and sum.
+
+    For formulas that bear both. Where the product's rounding error is what is wanted, `pairs` has it.
+    """
+    return fma(x, y, z) if x.code.fused else x * y + z
 
 
 @overload

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hip_devicelib.cpu.exponentials import reduce
-from hip_devicelib.cpu.expressions import Code, Real, choose, fma, select
+from hip_devicelib.cpu.expressions import Code, Real, choose, muladd, select
 from hip_devicelib.cpu.logarithms import log_one_plus, log_pair
-from hip_devicelib.cpu.pairs import Pair, add, add_ordered, divide, multiply
+from hip_devicelib.cpu.pairs import Pair, add, add_ordered, divide, multiply, remainder_of, square
 
 
 class _Parts(NamedTuple):
@@ -32,9 +32,9 @@ def _split(code: Code, magnitude: Real) -> _Parts:
     exponent = bits - select(large, code.word(3), code.word(0))
     up = code.power_of_two(exponent) * 0.5
     down = code.power_of_two(code.word(0) - exponent) * 0.5
-    square = r.high * r.high
-    sine = fma(r.high * square, code.polynomial(square, "sinh"), r.low)
-    cosine = square * code.polynomial(square, "cosh")
+    r_square = r.high * r.high
+    sine = muladd(r.high * r_square, code.polynomial(r_square, "sinh"), r.low)
+    cosine = r_square * code.polynomial(r_square, "cosh")
     return _Parts(add_ordered(up, -down), add_ordered(up, down), r.high, sine, cosine, choose(large, 8.0, 1.0))
 
 
@@ -47,8 +47,8 @@ def _sum(first: Pair, second: Pair, p: _Parts) -> Pair:
     """first * cosh r + second * sinh r, where first is 0 or at least as large as the rest."""
     product = multiply(second.high, p.r)
     total = add_ordered(first.high, product.high)
-    low = (total.low + product.low) + fma(second.low, p.r, first.low)
-    rest = fma(second.high, p.sine, fma(first.high, p.cosine, low))
+    low = (total.low + product.low) + muladd(second.low, p.r, first.low)
+    rest = muladd(second.high, p.sine, muladd(first.high, p.cosine, low))
     return add_ordered(total.high, rest)
 
 
@@ -75,14 +75,14 @@ def tanh(code: Code, x: Real) -> Real:
     sine, cosine = _sinh(parts), _cosh(parts)
     inverse = 1.0 / cosine.high
     quotient = sine.high * inverse
-    remainder = fma(-quotient, cosine.high, sine.high) + fma(-quotient, cosine.low, sine.low)
-    return fma(remainder, inverse, quotient).with_sign_of(x)
+    remainder = remainder_of(sine.high, quotient, cosine.high) + muladd(-quotient, cosine.low, sine.low)
+    return muladd(remainder, inverse, quotient).with_sign_of(x)
 
 
-def _root(square: Pair) -> Pair:
+def _root(total: Pair) -> Pair:
     """The square root of a number of twice the precision; 0 of 0."""
-    root = square.high.sqrt()
-    remainder = fma(-root, root, square.high) + square.low
+    root = total.high.sqrt()
+    remainder = remainder_of(total.high, root, root) + total.low
     return Pair(root, select(root > 0.0, remainder * 0.5 / root, 0.0))
 
 
@@ -95,19 +95,19 @@ def _logarithm_of_sum(code: Code, x: Real, total: Pair) -> Real:
 
 def asinh(code: Code, x: Real) -> Real:
     magnitude = abs(x)
-    square = multiply(magnitude, magnitude)
-    above = add(square.high, code.real(1.0))
-    root = _root(Pair(above.high, above.low + square.low))
+    squared = square(magnitude)
+    above = add(squared.high, code.real(1.0))
+    root = _root(Pair(above.high, above.low + squared.low))
     total = add_ordered(root.high, magnitude)
     outer = _logarithm_of_sum(code, magnitude, Pair(total.high, total.low + root.low))
-    inner = fma(magnitude * square.high, code.polynomial(square.high, "asinh"), magnitude)
+    inner = muladd(magnitude * squared.high, code.polynomial(squared.high, "asinh"), magnitude)
     result = select(magnitude > 0.5, outer, inner)
     return select(magnitude < float("inf"), result, x).with_sign_of(x)
 
 
 def acosh(code: Code, x: Real) -> Real:
-    square = multiply(x, x)
-    root = _root(add_ordered(square.high - 1.0, square.low))
+    squared = square(x)
+    root = _root(add_ordered(squared.high - 1.0, squared.low))
     total = add_ordered(x, root.high)
     result = _logarithm_of_sum(code, x, Pair(total.high, total.low + root.low))
     result = select(x < float("inf"), result, x)

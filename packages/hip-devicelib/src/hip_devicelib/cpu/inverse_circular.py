@@ -7,7 +7,7 @@ rounding errors.
 
 from __future__ import annotations
 
-from hip_devicelib.cpu.expressions import Code, Flag, Real, choose, fma, select
+from hip_devicelib.cpu.expressions import Code, Flag, Real, choose, muladd, select
 from hip_devicelib.cpu.pairs import add_ordered
 
 
@@ -15,7 +15,7 @@ def _arcsine_parts(code: Code, x: Real) -> tuple[Flag, Real, Real]:
     """Whether \\|x\\| > 1/2; and the asin of \\|x\\|, or of sqrt((1 - \\|x\\|) / 2), as large and small part."""
     magnitude = abs(x)
     big = magnitude > 0.5
-    square = select(big, fma(magnitude, -0.5, 0.5), x * x)
+    square = select(big, muladd(magnitude, -0.5, 0.5), x * x)
     root = select(big, square.sqrt(), magnitude)
     return big, root, root * square * code.polynomial(square, "asin")
 
@@ -24,7 +24,7 @@ def asin(code: Code, x: Real) -> Real:
     high, low = code.constant("half_pi")[:2]
     big, root, rest = _arcsine_parts(code, x)
     difference = add_ordered(code.real(high), -2.0 * root)
-    outer = difference.high + (difference.low - fma(rest, 2.0, -low))
+    outer = difference.high + (difference.low - muladd(rest, 2.0, -low))
     return select(big, outer, root + rest).with_sign_of(x)
 
 
@@ -36,7 +36,7 @@ def acos(code: Code, x: Real) -> Real:
     # 2 asin(root), or pi less that
     first = choose(x < 0.0, 2.0 * high, 0.0)
     second = choose(x < 0.0, 2.0 * low, 0.0)
-    outer = first + (2.0 * signed_root + fma(signed_rest, 2.0, second))
+    outer = first + (2.0 * signed_root + muladd(signed_rest, 2.0, second))
     return select(big, outer, inner)
 
 

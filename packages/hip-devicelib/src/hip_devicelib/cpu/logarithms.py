@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
-from hip_devicelib.cpu.expressions import Code, Real, Word, fma, select
-from hip_devicelib.cpu.pairs import Pair, add, add_ordered
+from hip_devicelib.cpu.expressions import Code, Real, Word, muladd, select
+from hip_devicelib.cpu.pairs import Pair, add, add_ordered, error_of_product
 
 
 def pattern(code: Code, value: float) -> int:
@@ -51,7 +51,7 @@ def tail(code: Code, f: Real) -> Real:
     s = f / (f + 2.0)
     z = s * s
     half = f * f * 0.5
-    return fma(s, fma(z, code.polynomial(z, "log"), half), -half)
+    return muladd(s, muladd(z, code.polynomial(z, "log"), half), -half)
 
 
 def finish(code: Code, x: Real, result: Real) -> Real:
@@ -67,7 +67,7 @@ def log(code: Code, x: Real) -> Real:
     e = e - shift
     f = m - 1.0
     ln2 = code.constant("ln2")
-    return finish(code, x, fma(e, ln2[0], f + fma(e, ln2[1], tail(code, f))))
+    return finish(code, x, muladd(e, ln2[0], f + muladd(e, ln2[1], tail(code, f))))
 
 
 def _scaled(code: Code, x: Real, name: str, step: tuple[float, ...]) -> Real:
@@ -78,12 +78,16 @@ def _scaled(code: Code, x: Real, name: str, step: tuple[float, ...]) -> Real:
     f = m - 1.0
     factor = code.constant(name)
     product = f * factor[0]
-    error = fma(f, factor[0], -product)
+    error = error_of_product(f, factor[0], product)
     total = add_ordered(e * step[0], product)
-    rest = fma(tail(code, f), factor[0], fma(f, factor[1], error))
+    rest = total.low + muladd(f, factor[1], error)
     if len(step) > 1:
-        rest = fma(e, step[1], rest)
-    return finish(code, x, total.high + (total.low + rest))
+        rest = muladd(e, step[1], rest)
+    if code.single:  # the tail times the factor, with few roundings
+        rest = muladd(f * product, code.plain_polynomial(f, "log"), rest)
+    else:
+        rest = muladd(tail(code, f), factor[0], rest)
+    return finish(code, x, total.high + rest)
 
 
 def log2(code: Code, x: Real) -> Real:
@@ -103,8 +107,8 @@ def log_pair(code: Code, total: Pair, doublings: Real | None = None) -> Real:
     if doublings is not None:
         e = e + doublings
     ln2 = code.constant("ln2")
-    rest = fma(e, ln2[1], shifted.low) + tail(code, shifted.high)
-    return fma(e, ln2[0], shifted.high + rest)
+    rest = muladd(e, ln2[1], shifted.low) + tail(code, shifted.high)
+    return muladd(e, ln2[0], shifted.high + rest)
 
 
 def log_one_plus(code: Code, high: Real, low: Real) -> Real:

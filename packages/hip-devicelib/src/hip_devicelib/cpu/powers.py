@@ -10,9 +10,18 @@ from __future__ import annotations
 
 from hip_devicelib.cpu.coefficients import POLYNOMIALS
 from hip_devicelib.cpu.exponentials import limits, scale
-from hip_devicelib.cpu.expressions import Code, Real, choose, fma, select
+from hip_devicelib.cpu.expressions import Code, Real, choose, muladd, select
 from hip_devicelib.cpu.logarithms import exponent_of, normalised, split
-from hip_devicelib.cpu.pairs import Pair, add_ordered, multiply
+from hip_devicelib.cpu.pairs import (
+    Pair,
+    add_ordered,
+    error_of_product,
+    multiply,
+    multiply_constant,
+    remainder_of,
+    square,
+    sum_of_squares,
+)
 
 INF = float("inf")
 
@@ -23,7 +32,7 @@ def _log2_single(x: Real) -> Real:
     e, m, _ = split(code, x)
     f = m - 1.0
     s = f / (f + 2.0)
-    return fma(s, code.series(s * s, POLYNOMIALS["pow_log2", 32]), e)
+    return muladd(s, code.series(s * s, POLYNOMIALS["pow_log2", 32]), e)
 
 
 def _log2_pair(code: Code, x: Real) -> Pair:
@@ -34,18 +43,18 @@ def _log2_pair(code: Code, x: Real) -> Pair:
     divisor = add_ordered(code.real(2.0), f)
     inverse = 1.0 / divisor.high
     s = f * inverse
-    s_low = fma(-s, divisor.low, fma(-s, divisor.high, f)) * inverse
-    z = s * s
-    z_low = fma(s + s, s_low, fma(s, s, -z))
+    s_low = muladd(-s, divisor.low, remainder_of(f, s, divisor.high)) * inverse
+    z = square(s)
+    z_low = muladd(s + s, s_low, z.low)
     first, second = code.constant("two_over_ln2"), code.constant("two_thirds_over_ln2")
-    term = z * second[0]
-    term_low = fma(z_low, second[0], fma(z, second[1], fma(z, second[0], -term)))
-    tail = add_ordered(term, z * z * code.polynomial(z, "pow_log2"))
+    term = multiply_constant(z.high, second)
+    term_low = muladd(z_low, second[0], term.low)
+    tail = add_ordered(term.high, z.high * z.high * code.polynomial(z.high, "pow_log2"))
     total = add_ordered(code.real(first[0]), tail.high)
     total_low = total.low + (tail.low + (term_low + first[1]))
-    product = s * total.high
-    product_low = fma(s_low, total.high, fma(s, total_low, fma(s, total.high, -product)))
-    result = add_ordered(e - shift, product)
+    product = multiply(s, total.high)
+    product_low = muladd(s_low, total.high, muladd(s, total_low, product.low))
+    result = add_ordered(e - shift, product.high)
     return add_ordered(result.high, result.low + product_low)
 
 
@@ -69,11 +78,11 @@ def power_of_logarithm(code: Code, x: Real, y: Real, logarithm: Pair) -> Real:
     product = y * high
     low, top = limits(code)
     inside = (product > low) & (product < top)
-    rest = select(inside, fma(y, logarithm.low, fma(y, high, -product)), 0.0)
+    rest = select(inside, muladd(y, logarithm.low, error_of_product(y, high, product)), 0.0)
     product = product.at_least(low).at_most(top)
     n, bits = code.nearest(product, 1.0)
     r = add_ordered(product - n, rest)
-    tail = fma(r.high, code.polynomial(r.high, "exp2"), r.low * code.constant("ln2")[0])
+    tail = muladd(r.high, code.polynomial(r.high, "exp2"), r.low * code.constant("ln2")[0])
     return scale(code, tail + 1.0, bits, n)
 
 
@@ -107,20 +116,20 @@ def cbrt(code: Code, x: Real) -> Real:
     bits = select(small, magnitude * 2.0**shift, magnitude).word()
     e = exponent_of(code, bits >> form.fraction)
     third, third_bits = code.nearest(e, 1.0 / 3.0)
-    rest = fma(third, -3.0, e)  # -1, 0 or 1
+    rest = muladd(third, -3.0, e)  # -1, 0 or 1
     one = form.bias << form.fraction
     m = ((bits & ((1 << form.fraction) - 1)) | one).real()
     up, down = rest > 0.0, rest < 0.0
     z = m * select(up, code.real(2.0), choose(down, 0.5, 1.0))
     factor = select(up, code.real(code.constant("cbrt_4")[0] / 2), choose(down, code.constant("cbrt_2")[0], 1.0))
     inverse = code.polynomial(m, "rcbrt") * factor
-    error = fma(-(z * inverse), inverse * inverse, 1.0)
+    error = muladd(-(z * inverse), inverse * inverse, 1.0)
     # (1 - h) ** (-1/3) = 1 + h/3 + 2/9 h*h + 14/81 h*h*h + ...
-    inverse = fma(inverse * error, code.horner(error, (1 / 3, 2 / 9, 14 / 81)), inverse)
+    inverse = muladd(inverse * error, code.horner(error, (1 / 3, 2 / 9, 14 / 81)), inverse)
     root = z * inverse * inverse
-    square = multiply(root, root)
-    remainder = fma(-square.high, root, z) - square.low * root
-    root = fma(remainder * (1.0 / 3.0), inverse * inverse, root)
+    squared = square(root)
+    remainder = remainder_of(z, squared.high, root) - squared.low * root
+    root = muladd(remainder * (1.0 / 3.0), inverse * inverse, root)
     power = code.power_of_two(third_bits - select(small, code.word(shift // 3), code.word(0)))
     finite = (magnitude > 0.0) & (magnitude < INF)
     return select(finite, root * power, magnitude).with_sign_of(x)
@@ -136,7 +145,7 @@ def hypot(code: Code, x: Real, y: Real) -> Real:
     infinite = across.equals(INF) | up.equals(INF)
     if code.single:
         first, second = across.widened(), up.widened()
-        result = fma(first, first, second * second).sqrt().narrowed(code)
+        result = muladd(first, first, second * second).sqrt().narrowed(code)  # squares are exact
     else:
         swap = up > across
         large, small = select(swap, up, across), select(swap, across, up)
@@ -144,5 +153,5 @@ def hypot(code: Code, x: Real, y: Real) -> Real:
         factor = select(high, code.real(2.0**-600), choose(low, 2.0**600, 1.0))
         back = select(high, code.real(2.0**600), choose(low, 2.0**-600, 1.0))
         large, small = large * factor, small * factor
-        result = fma(large, large, small * small).sqrt() * back
+        result = sum_of_squares(large, small).sqrt() * back
     return select(infinite, code.real(INF), result)

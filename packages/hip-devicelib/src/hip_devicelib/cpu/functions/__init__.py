@@ -58,19 +58,20 @@ def math_calls(symbol: str) -> Counter[str]:
         return Counter(_math_calls(symbol))
 
 
-def bitcode_of(symbols: Iterable[str], called: Iterable[str] = ()) -> bytes:
+def bitcode_of(symbols: Iterable[str], called: Iterable[str] = (), *, fused: bool = True) -> bytes:
     """Bitcode of a module that defines the wrappers *symbols*, and the CPU device's math functions that they call.
 
     All are ``linkonce_odr`` and ``alwaysinline``, except the math functions in *called*, which are ``noinline``.
-    Functions of the C library stay undefined (``fmod``, ``ldexp``, ``tgamma``, ...). Raises `UnsupportedError` with the
-    reason for a function without an implementation, and `NotFoundError` if a name is not a wrapper of the shipped
+    Functions of the C library stay undefined (``fmod``, ``ldexp``, ``tgamma``, ...). *fused* is as for
+    `hip_devicelib.cpu.bitcode_of`; HIP's own ``fma`` is one in either case. Raises `UnsupportedError` with the reason
+    for a function without an implementation, and `NotFoundError` if a name is not a wrapper of the shipped
     declarations.
     """
     wanted = sorted(set(symbols))
     for symbol in wanted:
         _check(symbol)
     with compiling:
-        return _bitcode(tuple(wanted), frozenset(called))
+        return _bitcode(tuple(wanted), frozenset(called), fused)
 
 
 def _check(symbol: str) -> None:
@@ -83,10 +84,10 @@ def _check(symbol: str) -> None:
         )
 
 
-def _module(symbols: Iterable[str]) -> ir.Module:
+def _module(symbols: Iterable[str], fused: bool = True) -> ir.Module:
     module = ir.Module(name="hip_cpu_functions", context=ir.Context())
     for symbol in symbols:
-        define_body(module, *_bodies[symbol])
+        define_body(module, *_bodies[symbol], fused)
     return module
 
 
@@ -99,7 +100,7 @@ def _math_calls(symbol: str) -> Counter[str]:
 
 
 @cache
-def _bitcode(symbols: tuple[str, ...], called: frozenset[str]) -> bytes:
-    module = _module(symbols)
+def _bitcode(symbols: tuple[str, ...], called: frozenset[str], fused: bool) -> bytes:
+    module = _module(symbols, fused)
     keep_calls(module, called)
     return bytes(llvm.parse_assembly(str(module), make_context()).as_bitcode())

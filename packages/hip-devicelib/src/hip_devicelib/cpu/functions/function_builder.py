@@ -26,8 +26,10 @@ _NUMBERS = ("float", "half")
 class FunctionBuilder(Code):
     """The place where the body of one declaration is written, in the format of its widest number."""
 
-    def __init__(self, builder: ir.IRBuilder, form: Format, declaration: FunctionDeclaration) -> None:
-        super().__init__(builder, form)
+    def __init__(
+        self, builder: ir.IRBuilder, form: Format, declaration: FunctionDeclaration, fused: bool = True
+    ) -> None:
+        super().__init__(builder, form, fused)
         self.declaration = declaration
 
     @property
@@ -61,7 +63,7 @@ def call_math(name: str, *operands: Real) -> Real:
     code = operands[0].code
     module = code.builder.module
     entry = FUNCTIONS[f"{PREFIX}{name}_f{code.format.bits}"]
-    function = module.globals.get(entry.symbol) or define(module, entry)
+    function = module.globals.get(entry.symbol) or define(module, entry, code.fused)
     return Real(code, code.builder.call(function, [operand.value for operand in operands]))
 
 
@@ -81,15 +83,17 @@ def llvm_type(kind: CType) -> Any:
     return {"void": ir.VoidType(), "bool": ir.IntType(1), "half": HALF, "bfloat16": ir.IntType(16)}[kind.kind]
 
 
-def define_body(module: ir.Module, declaration: FunctionDeclaration, operation: Operation) -> ir.Function:
-    """Add to *module* the wrapper of *declaration*, with *operation* as its body."""
+def define_body(
+    module: ir.Module, declaration: FunctionDeclaration, operation: Operation, fused: bool = True
+) -> ir.Function:
+    """Add to *module* the wrapper of *declaration*, with *operation* as its body; *fused* as for `Code`."""
     kinds = [parameter.type for parameter in declaration.parameters]
     signature = ir.FunctionType(llvm_type(declaration.result), [llvm_type(kind) for kind in kinds])
     function = ir.Function(module, signature, declaration.symbol)
     function.linkage = "linkonce_odr"
     for attribute in ("alwaysinline", "nounwind"):
         function.attributes.add(attribute)
-    body = FunctionBuilder(ir.IRBuilder(function.append_basic_block("entry")), _format(declaration), declaration)
+    body = FunctionBuilder(ir.IRBuilder(function.append_basic_block("entry")), _format(declaration), declaration, fused)
     operands = [_operand(body, kind, value) for kind, value in zip(kinds, function.args, strict=True)]
     _return(body, operation(body, *operands))
     return function

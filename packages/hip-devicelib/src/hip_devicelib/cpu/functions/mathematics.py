@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from hip_devicelib.cpu.catalog import FUNCTIONS, PREFIX
-from hip_devicelib.cpu.expressions import FLOAT64, Real, Word, choose, fma, select
+from hip_devicelib.cpu.expressions import FLOAT64, Real, Word, choose, muladd, select
 from hip_devicelib.cpu.functions import special
 from hip_devicelib.cpu.functions.function_builder import FunctionBuilder, Operation, call_math, number_of
+from hip_devicelib.cpu.pairs import multiply_constant
 
 _PI = (3.141592653589793, 1.2246467991473532e-16)
 _SQRT_HALF = (0.7071067811865476, -4.833646656726457e-17)
@@ -95,13 +96,12 @@ def _inverse_length_of_array(body: FunctionBuilder, count: Word, address: Any) -
 def _sincospi(x: Real) -> tuple[Real, Real]:
     """sin and cos of pi x, for float64: x is reduced by quarters exactly before it is multiplied."""
     code = x.code
-    turn = fma((x * 0.5).rint(), -2.0, x)  # from -1 to 1
+    turn = muladd((x * 0.5).rint(), -2.0, x)  # from -1 to 1
     doubled = (turn + turn).rint()
-    r = fma(doubled, -0.5, turn)
-    angle = r * _PI[0]
-    rest = fma(r, _PI[1], fma(r, _PI[0], -angle))
+    r = muladd(doubled, -0.5, turn)
+    angle, rest = multiply_constant(r, _PI)
     sine, cosine = call_math("sin", angle), call_math("cos", angle)
-    sine, cosine = fma(rest, cosine, sine), fma(-rest, sine, cosine)
+    sine, cosine = muladd(rest, cosine, sine), muladd(-rest, sine, cosine)
     odd = abs(doubled).equals(1.0)
     turned = abs(doubled).equals(2.0)
     first = select(odd, cosine, sine)
@@ -135,11 +135,10 @@ def _both(pair: Any, wide: bool) -> Operation:
 
 def _normal_cdf(body: FunctionBuilder, x: Real) -> Real:
     """erfc(-x / sqrt(2)) / 2, for float64, corrected by the rounding error of the argument."""
-    scaled = x * -_SQRT_HALF[0]
-    rest = fma(x, -_SQRT_HALF[1], fma(x, -_SQRT_HALF[0], -scaled))
+    scaled, rest = multiply_constant(-x, _SQRT_HALF)
     slope = call_math("exp", -(scaled * scaled)) * _TWO_OVER_SQRT_PI
     value = call_math("erfc", scaled)
-    corrected = fma(-rest, slope, value)
+    corrected = muladd(-rest, slope, value)
     return select(abs(x) < 40.0, corrected, value) * 0.5
 
 

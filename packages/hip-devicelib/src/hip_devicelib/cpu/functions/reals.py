@@ -11,6 +11,7 @@ from typing import Any
 
 from hip_devicelib.cpu.expressions import Flag, Real, Word, fma, select
 from hip_devicelib.cpu.functions.function_builder import HALF, FunctionBuilder, Operation, number_of
+from hip_devicelib.cpu.missing_instructions import fma_by_wider
 
 INF = float("inf")
 
@@ -86,19 +87,8 @@ def _saturated(operation: Operation) -> Operation:
 
 
 def _fma_half(body: FunctionBuilder, x: Real, y: Real, z: Real) -> Real:
-    """x * y + z of three halves, such that rounding it to half is correct.
-
-    The product is exact in float32. The sum is rounded to odd: if it is inexact, its last bit is set.
-    """
-    a = x * y
-    total = a + z
-    shadow = total - a
-    error = (a - (total - shadow)) + (z - shadow)
-    bits = total.word()
-    away = ~((error > 0.0) ^ (total > 0.0))
-    neighbour = select(away, bits + 1, bits - 1)
-    inexact = (error < 0.0) | (error > 0.0)
-    return select(inexact & ~bits.odd(), neighbour, bits).real()
+    """x * y + z of three halves, such that rounding it to half is correct."""
+    return fma_by_wider(x, y, z)
 
 
 def _fma(body: FunctionBuilder, x: Real, y: Real, z: Real) -> Real:

@@ -12,9 +12,9 @@ from functools import cache
 from math import factorial, inf, nan, pi, sqrt
 
 from hip_devicelib.cpu.error_functions import scaled_complement
-from hip_devicelib.cpu.expressions import Real, fma, select
+from hip_devicelib.cpu.expressions import Real, muladd, select
 from hip_devicelib.cpu.functions.function_builder import call_math
-from hip_devicelib.cpu.pairs import multiply
+from hip_devicelib.cpu.pairs import multiply_constant, square
 
 _HALF_SQRT_PI = sqrt(pi) / 2
 _SQRT_TWO = (1.4142135623730951, -9.667293313452913e-17)
@@ -27,15 +27,16 @@ _POWER_TERMS, _ASYMPTOTIC_TERMS = 52, 26
 def erfcx(x: Real) -> Real:
     """exp(x*x) erfc(x)."""
     magnitude = abs(x)
-    near = scaled_complement(x.code, magnitude.at_most(27.0))
+    near, near_low = scaled_complement(x.code, magnitude.at_most(27.0))
+    near = near + near_low
     inverse = 1.0 / (magnitude * magnitude).at_least(1.0)
     tail = x.code.horner(inverse, _complement_tail())
     far = tail / magnitude.at_least(1.0)
     positive = select(magnitude < 27.0, near, far)
     positive = select(magnitude.equals(inf), x.code.real(0.0), positive)
-    square = multiply(x, x)
-    growth = call_math("exp", square.high)
-    growth = select(growth.equals(inf), growth, fma(growth, square.low, growth) * 2.0 - positive)
+    squared = square(x)
+    growth = call_math("exp", squared.high)
+    growth = select(growth.equals(inf), growth, muladd(growth, squared.low, growth) * 2.0 - positive)
     return select(x.is_nan(), x, select(x < 0.0, growth, positive))
 
 
@@ -50,8 +51,8 @@ def _complement_tail() -> tuple[float, ...]:
 
 def _guess(logarithm: Real) -> Real:
     """The inverse error function of *x*, roughly, from log(1 - x*x)."""
-    half = fma(logarithm, 0.5, 2.0 / (pi * _WINITZKI))
-    under = fma(half, half, logarithm * (-1.0 / _WINITZKI))
+    half = muladd(logarithm, 0.5, 2.0 / (pi * _WINITZKI))
+    under = muladd(half, half, logarithm * (-1.0 / _WINITZKI))
     # the difference of two numbers that are close for a small x, as a quotient
     upper = select(half < 0.0, under.sqrt() - half, logarithm * (-1.0 / _WINITZKI) / (under.sqrt() + half))
     return upper.sqrt()
@@ -59,11 +60,10 @@ def _guess(logarithm: Real) -> Real:
 
 def _centre(x: Real) -> Real:
     """The inverse error function for numbers from 0 to 1/2."""
-    square = x * x
-    y = _guess(call_math("log1p", -square))
+    y = _guess(call_math("log1p", -(x * x)))
     for _ in range(2):
         step = (call_math("erf", y) - x) * _HALF_SQRT_PI * call_math("exp", y * y)
-        y = y - step / fma(step, y, 1.0)  # of third order (Halley)
+        y = y - step / muladd(step, y, 1.0)  # of third order (Halley)
     # The error function is 2/sqrt(pi) times a number that is so small that its cube vanishes.
     return select(x < 1e-9, x * _HALF_SQRT_PI, y)
 
@@ -76,9 +76,10 @@ def _tail(z: Real) -> Real:
     logarithm = call_math("log", z)
     y = _guess(logarithm + call_math("log1p", 1.0 - z)).at_most(27.25)
     for _ in range(3):
-        scaled = scaled_complement(z.code, y)
-        square = multiply(y, y)
-        excess = ((call_math("log", scaled) - square.high) - logarithm) - square.low
+        scaled, scaled_low = scaled_complement(z.code, y)
+        scaled = scaled + scaled_low
+        squared = square(y)
+        excess = ((call_math("log", scaled) - squared.high) - logarithm) - squared.low
         step = excess * scaled * _HALF_SQRT_PI
         y = (y + step).at_most(27.25)
     return y
@@ -111,8 +112,7 @@ def erfinv(x: Real) -> Real:
 def normal_quantile(p: Real) -> Real:
     """The inverse of the normal distribution function: -sqrt(2) erfcinv(2 p)."""
     y = -erfcinv(p * 2.0)
-    product = y * _SQRT_TWO[0]
-    rest = fma(y, _SQRT_TWO[1], fma(y, _SQRT_TWO[0], -product))
+    product, rest = multiply_constant(y, _SQRT_TWO)
     return select(abs(y).equals(inf), y, product + rest)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hip_devicelib.cpu.exponentials import limits, scale
-from hip_devicelib.cpu.expressions import Code, Flag, Real, Word, fma, select
+from hip_devicelib.cpu.expressions import Code, Flag, Real, Word, muladd, select
 
 
 def times_power_of_two(code: Code, value: Real, n: Word) -> Real:
@@ -27,12 +27,12 @@ def reduced(code: Code, x: Real) -> tuple[Real, Word, Real]:
     """n, its bits, and x - n ln 2."""
     ln2 = code.constant("ln2")
     n, bits = code.nearest(x, code.constant("log2_e")[0])
-    return n, bits, fma(n, -ln2[1], fma(n, -ln2[0], x))
+    return n, bits, muladd(n, -ln2[1], muladd(n, -ln2[0], x))
 
 
 def exp(code: Code, x: Real) -> Real:
     n, bits, r = reduced(code, x)
-    value = fma(r * r, code.plain_polynomial(r, "exp_ulp4"), r) + 1.0
+    value = muladd(r * r, code.plain_polynomial(r, "exp_ulp4"), r) + 1.0
     ln2 = code.constant("ln2")[0]
     return _finish(code, x, abs(x) < (code.format.bias - 2.0) * ln2, ln2, value, n, bits)
 
@@ -40,7 +40,7 @@ def exp(code: Code, x: Real) -> Real:
 def exp2(code: Code, x: Real) -> Real:
     n, bits = code.nearest(x, 1.0)
     r = x - n
-    value = fma(r, code.plain_polynomial(r, "exp2_ulp4"), 1.0)
+    value = muladd(r, code.plain_polynomial(r, "exp2_ulp4"), 1.0)
     return _finish(code, x, abs(x) < code.format.bias - 2.0, 1.0, value, n, bits)
 
 
@@ -48,7 +48,7 @@ def tanh(code: Code, x: Real) -> Real:
     """t / (t + 2), where t = e**(2 \\|x\\|) - 1."""
     magnitude = abs(x).at_most(code.format.fraction * 0.4)
     _, bits, r = reduced(code, magnitude + magnitude)
-    tail = fma(r * r, code.plain_polynomial(r, "expm1_ulp4"), r)
+    tail = muladd(r * r, code.plain_polynomial(r, "expm1_ulp4"), r)
     power = code.power_of_two(bits)
-    t = fma(power, tail, power - 1.0)
+    t = muladd(power, tail, power - 1.0)
     return (t / (t + 2.0)).with_sign_of(x)

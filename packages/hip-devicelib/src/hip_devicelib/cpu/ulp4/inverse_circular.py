@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from hip_devicelib.cpu.expressions import Code, Flag, Real, choose, fma, select
+from hip_devicelib.cpu.expressions import Code, Flag, Real, choose, muladd, select
 
 
 def _odd(code: Code, x: Real, square: Real, name: str) -> Real:
     """x + x**3 P(x**2)."""
-    return fma(x * square, code.plain_polynomial(square, name), x)
+    return muladd(x * square, code.plain_polynomial(square, name), x)
 
 
 def _arcsine(code: Code, x: Real, name: str) -> tuple[Flag, Real]:
     """Whether \\|x\\| > 1/2; and the asin of \\|x\\|, or of sqrt((1 - \\|x\\|) / 2)."""
     magnitude = abs(x)
     big = magnitude > 0.5
-    square = select(big, fma(magnitude, -0.5, 0.5), x * x)
+    square = select(big, muladd(magnitude, -0.5, 0.5), x * x)
     return big, _odd(code, select(big, square.sqrt(), magnitude), square, name)
 
 
 def asin(code: Code, x: Real) -> Real:
     big, part = _arcsine(code, x, "asin")
-    outer = fma(part, -2.0, code.real(code.constant("half_pi")[0]))
+    outer = muladd(part, -2.0, code.real(code.constant("half_pi")[0]))
     return select(big, outer, part).with_sign_of(x)
 
 
@@ -28,7 +28,7 @@ def acos(code: Code, x: Real) -> Real:
     half_pi = code.constant("half_pi")[0]
     big, part = _arcsine(code, x, "asin_ulp4")
     part = part.with_sign_of(x)
-    outer = fma(part, 2.0, choose(x < 0.0, 2.0 * half_pi, 0.0))
+    outer = muladd(part, 2.0, choose(x < 0.0, 2.0 * half_pi, 0.0))
     return select(big, outer, half_pi - part)
 
 

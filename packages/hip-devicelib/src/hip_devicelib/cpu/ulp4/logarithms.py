@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from hip_devicelib.cpu.coefficients import POLYNOMIALS
-from hip_devicelib.cpu.expressions import Code, Flag, Real, fma
+from hip_devicelib.cpu.expressions import Code, Flag, Real, muladd
 from hip_devicelib.cpu.logarithms import exponent_of, finish, normalised, pattern
 
 
@@ -33,8 +33,8 @@ def _logarithm(code: Code, x: Real, name: str | None, step: float) -> Real:
     z = s * s
     factor = 1.0 if name is None else code.constant(name)[0]
     tail = code.horner(z, [factor * term for term in (2.0, *POLYNOMIALS["log", code.format.bits])])
-    result = fma(e, step, s * tail) if name != "log2_e" else fma(s, tail, e)
-    finished: tuple[Real] = code.rarely(~usual, lambda: (finish(code, x, fma(shift, -step, result)),), (result,))
+    result = muladd(e, step, s * tail) if name != "log2_e" else muladd(s, tail, e)
+    finished: tuple[Real] = code.rarely(~usual, lambda: (finish(code, x, muladd(shift, -step, result)),), (result,))
     return finished[0]
 
 

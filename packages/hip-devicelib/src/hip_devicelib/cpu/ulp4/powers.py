@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from hip_devicelib.cpu.expressions import Code, Real, fma
+from hip_devicelib.cpu.expressions import Code, Real, muladd
 from hip_devicelib.cpu.logarithms import normalised
-from hip_devicelib.cpu.pairs import Pair, add_ordered
+from hip_devicelib.cpu.pairs import (
+    Pair,
+    add_ordered,
+    error_of_product,
+    multiply,
+    multiply_constant,
+    remainder_of,
+    square,
+)
 from hip_devicelib.cpu.powers import finish_power, power_of_logarithm
 from hip_devicelib.cpu.ulp4.exponentials import times_power_of_two
 from hip_devicelib.cpu.ulp4.logarithms import is_normal, split
@@ -16,17 +24,18 @@ def _log2_pair(code: Code, x: Real, shift: Real) -> Pair:
     divisor = add_ordered(code.real(2.0), f)
     inverse = 1.0 / divisor.high
     s = f * inverse
-    s_low = fma(-s, divisor.low, fma(-s, divisor.high, f)) * inverse
-    z = s * s
-    z_low = fma(s + s, s_low, fma(s, s, -z))
+    s_low = muladd(-s, divisor.low, remainder_of(f, s, divisor.high)) * inverse
+    z = square(s)
+    z_low = muladd(s + s, s_low, z.low)
     first, second = code.constant("two_over_ln2"), code.constant("two_thirds_over_ln2")
-    term = z * second[0]
-    term_low = fma(z_low, second[0], fma(z, second[1], fma(z, second[0], -term)))
-    total = add_ordered(code.real(first[0]), term)
-    low = total.low + fma(z * z, code.plain_polynomial(z, "pow_log2_ulp4"), term_low + first[1])
-    product = s * total.high
-    product_low = fma(s_low, total.high, fma(s, low, fma(s, total.high, -product)))
-    result = add_ordered(e - shift, product)
+    term = multiply_constant(z.high, second)
+    term_low = muladd(z_low, second[0], term.low)
+    total = add_ordered(code.real(first[0]), term.high)
+    series = code.plain_polynomial(z.high, "pow_log2_ulp4")
+    low = total.low + muladd(z.high * z.high, series, term_low + first[1])
+    product = multiply(s, total.high)
+    product_low = muladd(s_low, total.high, muladd(s, low, product.low))
+    result = add_ordered(e - shift, product.high)
     return Pair(result.high, result.low + product_low)
 
 
@@ -35,11 +44,11 @@ def pow(code: Code, x: Real, y: Real) -> Real:
     normal, shift = normalised(code, magnitude)
     logarithm = _log2_pair(code, normal, shift)
     product = y * logarithm.high
-    rest = fma(y, logarithm.low, fma(y, logarithm.high, -product))
+    rest = muladd(y, logarithm.low, error_of_product(y, logarithm.high, product))
     total = product + rest
     n, bits = code.nearest(total, 1.0)
     r = (product - n) + rest
-    value = times_power_of_two(code, fma(r, code.plain_polynomial(r, "exp2_ulp4"), 1.0), bits)
+    value = times_power_of_two(code, muladd(r, code.plain_polynomial(r, "exp2_ulp4"), 1.0), bits)
 
     def unusual() -> tuple[Real, ...]:
         exact = power_of_logarithm(code, magnitude, y, add_ordered(logarithm.high, logarithm.low))

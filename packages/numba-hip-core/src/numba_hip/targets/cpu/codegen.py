@@ -106,8 +106,11 @@ class CpuCodegen(HipCodegen):
         return self._link(module, library, name, options, external)
 
     def _link_device_library(self, module: llvm.ModuleRef) -> None:
-        """Link what the kernel calls of the CPU device's math, and of HIP's functions by their symbols."""
-        from hip_devicelib.cpu import FUNCTIONS, bitcode_of  # its formulas take long to load
+        """Link what the kernel calls of the CPU device's math, and of HIP's functions by their symbols.
+
+        They are right on any processor, and written for this one.
+        """
+        from hip_devicelib.cpu import FUNCTIONS, bitcode_of, has_fma  # its formulas take long to load
 
         declared = [function.name for function in module.functions if function.is_declaration]
         math = [name for name in declared if name in FUNCTIONS]
@@ -124,9 +127,9 @@ class CpuCodegen(HipCodegen):
                     calls[name] += count * calls[wrapper]
         often = [name for name, count in calls.items() if count > MOST_INLINED and name in FUNCTIONS]
         if math:
-            module.link_in(llvm.parse_bitcode(bitcode_of(math, often)))
+            module.link_in(llvm.parse_bitcode(bitcode_of(math, often, fused=has_fma())))
         if wrappers:
-            module.link_in(llvm.parse_bitcode(functions.bitcode_of(wrappers, often)))
+            module.link_in(llvm.parse_bitcode(functions.bitcode_of(wrappers, often, fused=has_fma())))
 
     def assembly(self, bitcode: bytes) -> str:
         """Assembly of this processor."""

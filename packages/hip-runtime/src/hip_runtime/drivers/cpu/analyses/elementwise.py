@@ -30,12 +30,14 @@ def mark_elementwise_calls(function: Function, module: PrintedModule, context: i
         if instruction.call is None or name not in module.functions:
             continue
         if name not in found:
-            found[name] = _read_elementwise(module, name, context)
+            found[name] = read_elementwise(module, name, context)
         if found[name] is not None:
             instruction.call = replace(instruction.call, elementwise=found[name])
 
 
-def _read_elementwise(module: PrintedModule, name: str, context: ir.Context) -> Function | None:
+def read_elementwise(module: PrintedModule, name: str, context: ir.Context) -> Function | None:
+    """The graph of the function *name* of *module*, with its parameters and result as instructions, if all it does is
+    to compute a number from numbers."""
     if not _only_computes(module, module.functions[name][0]):
         return None
     try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
+from contextlib import suppress
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -49,20 +50,13 @@ def prepare_in_order(module: Any, kernel: str, machine: Any, context: LlvmContex
     name_globals(module)
 
 
-def find_functions(
-    module: PrintedModule, kernel: str, context: ir.Context, suits: Callable[[Function], bool]
-) -> list[str]:
-    """The functions of *module*, except *kernel*, that can be read and for which *suits* holds; structs become types of
-    *context*."""
-    found = []
+def read_callees(module: PrintedModule, kernel: str, context: ir.Context) -> dict[str, Function]:
+    """The functions of *module*, except *kernel*, that can be read, by name; structs become types of *context*."""
+    found = {}
     for name in module.functions:
         if name != kernel:
-            try:
-                graph = read_function(module, name, context)
-            except UnsupportedError:
-                continue
-            if suits(graph):
-                found.append(name)
+            with suppress(UnsupportedError):
+                found[name] = read_function(module, name, context)
     return found
 
 

@@ -10,8 +10,9 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, WorkItem
 from hip_runtime.drivers.cpu.analyses.chunk_totals import find_totals
-from hip_runtime.drivers.cpu.analyses.elementwise import mark_elementwise_calls
+from hip_runtime.drivers.cpu.analyses.elementwise import mark_elementwise_calls, read_elementwise
 from hip_runtime.drivers.cpu.analyses.global_indices import computes_with_extent
+from hip_runtime.drivers.cpu.analyses.inlined_callees import find_affordable
 from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides, guess_strides
@@ -24,7 +25,7 @@ from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.passes.common_values import merge_common_values
 from hip_runtime.drivers.cpu.passes.complements import subtract_complements
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
-from hip_runtime.drivers.cpu.passes.inline import find_functions, inline_functions, prepare, unroll_marked
+from hip_runtime.drivers.cpu.passes.inline import inline_functions, prepare, read_callees, unroll_marked
 from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
 from hip_runtime.drivers.cpu.passes.merge_phis import merge_phis
 from hip_runtime.drivers.cpu.passes.unroll_steps import find_nests, find_steps, mark_unrolled
@@ -71,7 +72,7 @@ def read_kernel(
     prepare(module, kernel.name, request.reach.synchronising, machine, unroll)
     if limits_callees:
         check_callees(kernel.name, stack_bytes(module, machine.target_data, kernel.name))
-    printed = _inline_what_must_be(request, module, item, unroll)
+    printed = _inline_callees(request, module, item, unroll)
     item.has_lines = printed.has_lines
     function = read_function(printed, kernel.name, item.module.context)
     blocks = 0
@@ -144,18 +145,26 @@ def multiplies_length(request: KernelRequest) -> bool:
     return not computes_with_extent(function, "x", may_step=True)
 
 
-def _inline_what_must_be(request: KernelRequest, module: Any, item: WorkItem, unroll: bool) -> PrintedModule:
-    """Inline the functions that are only correct as part of the kernel; the printed module."""
+def _inline_callees(request: KernelRequest, module: Any, item: WorkItem, unroll: bool) -> PrintedModule:
+    """Inline the functions that are only correct as part of the kernel, and those of which lanes would call one after
+    another what can be copied; the printed module."""
     printed = PrintedModule(module)
-    name = request.kernel.name
     if unroll not in request.inlined:
-        request.inlined[unroll] = find_functions(
-            printed, name, item.module.context, lambda function: _must_be_inlined(function, request.is_single_thread)
-        )
+        request.inlined[unroll] = _find_inlined(request, printed, item.module.context)
     if request.inlined[unroll]:
         inline_functions(module, request.inlined[unroll], request.machine, request.context)
         printed = PrintedModule(module)
     return printed
+
+
+def _find_inlined(request: KernelRequest, printed: PrintedModule, context: ir.Context) -> list[str]:
+    functions = read_callees(printed, request.kernel.name, context)
+    if not functions:
+        return []
+    apart = {name: graph for name, graph in functions.items() if read_elementwise(printed, name, context) is None}
+    affordable = find_affordable(read_function(printed, request.kernel.name, context), apart)
+    needed = [name for name, graph in functions.items() if _must_be_inlined(graph, request.is_single_thread)]
+    return sorted({*affordable, *needed})
 
 
 def _must_be_inlined(function: Function, is_single_thread: bool) -> bool:

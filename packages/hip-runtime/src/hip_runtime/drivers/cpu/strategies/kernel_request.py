@@ -19,6 +19,7 @@ from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 from hip_runtime.drivers.cpu.passes.define_dots import define_dots
 from hip_runtime.drivers.cpu.passes.lower_overloads import define_overloads
+from hip_runtime.drivers.cpu.passes.missing_instructions import define_missing
 from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, MIN_LANES, REGIONS, choose_width
 from hip_runtime.drivers.cpu.validation import read_bitcode
 from hip_runtime.errors import ModuleLoadError
@@ -47,7 +48,7 @@ class KernelRequest:
         if self.reach.observed and self.requested_form != LOOP:
             self.requested_form = REGIONS  # one thread at a time, so that their events have an order
         self.inlined: dict[bool, list[str]] = {}
-        """Functions that have to be part of the kernel, by whether loops were unrolled; see `kernel_graph`."""
+        """Functions that become part of the kernel, by whether loops were unrolled; see `kernel_graph`."""
 
     @property
     def is_single_thread(self) -> bool:
@@ -132,6 +133,7 @@ class KernelRequest:
         module.triple, module.data_layout = self.machine.triple, str(self.machine.target_data)
         define_overloads(module, self.context.read_text)
         define_dots(module, self.context.read_text)
+        define_missing(module, self.context.read_text)
         name_functions(module)
         return module
 

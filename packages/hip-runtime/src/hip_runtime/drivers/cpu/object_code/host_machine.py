@@ -38,8 +38,12 @@ def vector_bytes() -> int:
 @cache
 def vector_registers() -> int:
     """How many such registers there are."""
-    few = llvm.get_default_triple().startswith(("x86", "i686")) and not llvm.get_host_cpu_features().get("avx512f")
+    few = _is_x86() and not llvm.get_host_cpu_features().get("avx512f")
     return 16 if few else 32
+
+
+def _is_x86() -> bool:
+    return bool(llvm.get_default_triple().startswith(("x86", "i686")))
 
 
 @cache
@@ -56,6 +60,19 @@ def masks_neighbours(nbytes: int) -> bool:
     mask."""
     features = llvm.get_host_cpu_features()
     return bool(features.get("avx512bw") or (features.get("avx") and nbytes >= _LEAST_MASKED))
+
+
+@cache
+def converts_long_integers() -> bool:
+    """Whether the current processor has instructions that convert vectors of integers of 64 bits from and to floats."""
+    return not _is_x86() or bool(llvm.get_host_cpu_features().get("avx512dq"))
+
+
+@cache
+def rounds_floats() -> bool:
+    """Whether the current processor has instructions that round floats to integers."""
+    features = llvm.get_host_cpu_features()
+    return not _is_x86() or bool(features.get("sse4.1") or features.get("avx"))
 
 
 @cache

@@ -14,6 +14,7 @@ import pytest
 from spmd_blocks import kernel, launch
 from spmd_kernels import GLOBAL_X, code, pack
 from spmd_programs import check_case
+from test_cpu_appended_stores import append
 from test_cpu_integer_division import divide, operands
 from test_cpu_linear_masks import ENDS, PREDICATES
 from test_cpu_linear_masks import check as check_linear_masks
@@ -28,7 +29,7 @@ from hip_runtime.drivers.cpu.analyses import cost_model
 from hip_runtime.drivers.cpu.finalise import finalise_kernel, list_kernel
 from hip_runtime.drivers.cpu.object_code import host_machine
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
-from hip_runtime.drivers.cpu.vectorize import update_tables
+from hip_runtime.drivers.cpu.vectorize import memory_accesses, update_tables
 
 pytestmark = pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64"), reason="needs an x86-64 processor, which runs code for older ones"
@@ -252,6 +253,23 @@ def test_conversions_of_64_bits(device: Device, kind: str, masked: bool) -> None
 def test_quotients_of_64_bits(device: Device, bits: int, sign: str) -> None:
     a, b = operands("i64", sign, 1 << bits)
     divide(device, "i64", sign, 8, a, b)
+
+
+@pytest.mark.parametrize("kind", ["i8", "i32", "float", "double", "i64"])
+@pytest.mark.parametrize("width", [4, 8, 32])
+@pytest.mark.sample(4)
+def test_chosen_numbers(
+    device: Device, processor: str, monkeypatch: pytest.MonkeyPatch, kind: str, width: int
+) -> None:  # fmt: skip
+    """AVX2 puts the words of a register in any order: those that are stored first."""
+    packed: list[bool] = []
+    write = memory_accesses.write_appended
+    monkeypatch.setattr(memory_accesses, "write_appended", lambda *all: packed.append(True) or write(*all))
+    for limit in (0, 1, 37, 500, 900, 1000):
+        append(device, kind, "i32", width, 5, limit)
+    append(device, kind, "i64", width, -30, 500)
+    nbytes = {"i8": 1, "i32": 4, "float": 4}.get(kind, 8)
+    assert bool(packed) == (processor == "haswell" and nbytes >= 4 and nbytes * width >= 32)
 
 
 @pytest.mark.parametrize("kind", TYPES)

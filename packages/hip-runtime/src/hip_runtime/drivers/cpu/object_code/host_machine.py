@@ -78,8 +78,10 @@ def rounds_floats() -> bool:
 @cache
 def packs_lanes(nbytes: int) -> bool:
     """Whether the current processor has an instruction that packs the elements of a vector, of *nbytes* each, that a
-    mask chooses."""
+    mask chooses, or at least one that puts them in any order."""
     features = llvm.get_host_cpu_features()
+    if not has_mask_registers():
+        return bool(features.get("avx2") and nbytes in (4, 8))
     return bool(spreads_masks() and (nbytes in (4, 8) or (nbytes < 4 and features.get("avx512vbmi2"))))
 
 

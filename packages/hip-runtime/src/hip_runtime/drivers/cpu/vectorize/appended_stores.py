@@ -132,9 +132,9 @@ def _store_packed(code: GangValues, values: ir.Value, base: ir.Value, align: int
 def _store_words(
     part: VectorBuilder, packed: ir.Value, base: ir.Value, counts: tuple[ir.Value, ir.Value], align: int
 ) -> None:  # fmt: skip
-    """Store the first lanes of *packed*: the first of *counts* is how many, the second how many places are left. If there
-    is one for each lane, all are stored, as what follows overwrites the others: AMD's processors take several times as
-    long for a store under a mask."""
+    """Store the first lanes of *packed*: the first of *counts* is how many, the second how many places are left. If
+    there is one for each lane, all are stored, as what follows overwrites the others: AMD's processors take several
+    times as long for a store under a mask."""
     builder, (count, left) = part.builder, counts
     with builder.if_else(builder.icmp_unsigned(">=", left, I64(part.width))) as (whole, some):
         with whole:

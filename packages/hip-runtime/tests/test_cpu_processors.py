@@ -13,6 +13,11 @@ from other_processors import as_processor, needs_x86
 from spmd_blocks import kernel, launch
 from spmd_kernels import GLOBAL_X, code, pack
 from spmd_programs import check_case
+from test_cpu_appended_stores import append
+from test_cpu_integer_division import divide, operands
+from test_cpu_linear_masks import ENDS, PREDICATES
+from test_cpu_linear_masks import check as check_linear_masks
+from test_cpu_long_conversions import FLOATS, check_consecutive, check_floats, check_integers
 from test_cpu_neighbours import check as check_neighbours
 from test_cpu_neighbours import check_clamped, swapped
 from test_cpu_row_loops import COUNTS, TYPES, count_rows
@@ -22,7 +27,7 @@ from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.analyses import cost_model
 from hip_runtime.drivers.cpu.finalise import finalise_kernel, list_kernel
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
-from hip_runtime.drivers.cpu.vectorize import update_tables
+from hip_runtime.drivers.cpu.vectorize import memory_accesses, update_tables
 
 pytestmark = needs_x86
 
@@ -192,6 +197,51 @@ def test_compare_and_swap_of_some_lanes(device: Device) -> None:
     np.testing.assert_array_equal(bins[winners], np.arange(50))
     expected = np.where(bins < 0, bins, np.isin(np.arange(2000), winners))
     np.testing.assert_array_equal(won.copy_to_host(), expected)
+
+
+@pytest.mark.parametrize("kind", ENDS)
+@pytest.mark.parametrize("predicate", PREDICATES)
+@pytest.mark.sample(3)
+def test_lanes_beyond_a_bound(device: Device, predicate: str, kind: str) -> None:
+    """Masks of consecutive numbers, where masks have no registers of their own."""
+    check_linear_masks(device, predicate, kind, (8, 16, 32))
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.sample(2)
+def test_conversions_of_64_bits(device: Device, kind: str, masked: bool) -> None:
+    with config.cpu_form.scope("vectors"):
+        for conversion in ("sitofp", "uitofp"):
+            check_integers(device, conversion, kind, masked)
+            check_consecutive(device, conversion, kind)
+        for conversion in ("fptosi", "saturating"):
+            check_floats(device, conversion, kind, masked)
+
+
+@pytest.mark.parametrize("sign", ["s", "u"])
+@pytest.mark.parametrize("bits", [51, 54, 64])
+@pytest.mark.sample(3)
+def test_quotients_of_64_bits(device: Device, bits: int, sign: str) -> None:
+    a, b = operands("i64", sign, 1 << bits)
+    divide(device, "i64", sign, 8, a, b)
+
+
+@pytest.mark.parametrize("kind", ["i8", "i32", "float", "double", "i64"])
+@pytest.mark.parametrize("width", [4, 8, 32])
+@pytest.mark.sample(4)
+def test_chosen_numbers(
+    device: Device, processor: str, monkeypatch: pytest.MonkeyPatch, kind: str, width: int
+) -> None:  # fmt: skip
+    """AVX2 puts the words of a register in any order: those that are stored first."""
+    packed: list[bool] = []
+    write = memory_accesses.write_appended
+    monkeypatch.setattr(memory_accesses, "write_appended", lambda *all: packed.append(True) or write(*all))
+    for limit in (0, 1, 37, 500, 900, 1000):
+        append(device, kind, "i32", width, 5, limit)
+    append(device, kind, "i64", width, -30, 500)
+    nbytes = {"i8": 1, "i32": 4, "float": 4}.get(kind, 8)
+    assert bool(packed) == (processor == "haswell" and nbytes >= 4 and nbytes * width >= 32)
 
 
 @pytest.mark.parametrize("kind", TYPES)

@@ -180,6 +180,15 @@ def test_sums_and_elements_are_those_of_each_thread(device: Device, suspensions:
     assert any(suspensions) == (form == "vectors")
 
 
+@pytest.mark.parametrize(("block", "turns"), [(256, False), (512, True), (1024, True)])
+def test_steps_within_a_page_take_no_turns(device: Device, suspensions: list[bool], block: int, turns: bool) -> None:
+    """As of a block that walks through a row: each of its gangs reads the same pages."""
+    function = load(device, WALK_AND_MIRROR.replace("mul nuw nsw i64 %g, %d", f"add i64 0, {block}"))
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(16):
+        run(function, 20_003, 1, block, mirrors=True)
+    assert any(suspensions) == turns
+
+
 def test_more_blocks_than_there_are_records_for(device: Device, suspensions: list[bool]) -> None:
     function = load(device)
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(4), config.cpu_threads.scope(1):

@@ -21,6 +21,9 @@ _MAX_INSTRUCTIONS = 40
 
 MAX_LANES = 64
 
+_PAGE = 4096
+"""Bytes of a page: in shorter steps, as of a block that reads a row, one gang after another reads the same pages."""
+
 
 def has_grid_stride_loop(shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int) -> bool:
     """Whether a kernel with *shapes* has such a loop, so that twice as many lanes as *width* are better."""
@@ -54,8 +57,8 @@ def _has_long_stride(
 def is_grid_stride_loop(
     loop: frozenset[Block], shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int
 ) -> bool:
-    """Whether *loop*, which lanes leave together, is such a loop."""
-    return _walks_far(loop, shapes, UnitStrideLoops(shapes, size_of), size_of, width)
+    """Whether *loop*, which lanes leave together, is such a loop, each iteration of which touches another page."""
+    return _walks_far(loop, shapes, UnitStrideLoops(shapes, size_of), size_of, width, _PAGE)
 
 
 def _walks_far(
@@ -64,7 +67,10 @@ def _walks_far(
     unit_stride: UnitStrideLoops,
     size_of: Callable[[ir.Type], int],
     width: int,
+    least: int = 0,
 ) -> bool:
+    """Whether *loop* has neighbours in memory that are *least* bytes apart from one iteration to the next, or more, and
+    further than two gangs reach."""
     if sum(len(block.instructions) for block in loop) > _MAX_INSTRUCTIONS:
         return False
     for block in loop:
@@ -72,6 +78,8 @@ def _walks_far(
             if value.opcode in ("load", "store"):
                 nbytes = size_of(value.type if value.opcode == "load" else value.operands[0].type)
                 step = unit_stride.step(value.operands[-1], loop)
-                if shapes.of(value.operands[-1], block) == nbytes and (step is None or abs(step) > 2 * nbytes * width):
+                if shapes.of(value.operands[-1], block) == nbytes and (
+                    step is None or abs(step) >= max(least, 2 * nbytes * width + 1)
+                ):
                     return True
     return False

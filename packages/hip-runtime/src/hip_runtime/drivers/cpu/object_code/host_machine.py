@@ -38,8 +38,12 @@ def vector_bytes() -> int:
 @cache
 def vector_registers() -> int:
     """How many such registers there are."""
-    few = llvm.get_default_triple().startswith(("x86", "i686")) and not llvm.get_host_cpu_features().get("avx512f")
+    few = _is_x86() and not llvm.get_host_cpu_features().get("avx512f")
     return 16 if few else 32
+
+
+def _is_x86() -> bool:
+    return bool(llvm.get_default_triple().startswith(("x86", "i686")))
 
 
 @cache
@@ -59,10 +63,25 @@ def masks_neighbours(nbytes: int) -> bool:
 
 
 @cache
+def converts_long_integers() -> bool:
+    """Whether the current processor has instructions that convert vectors of integers of 64 bits from and to floats."""
+    return not _is_x86() or bool(llvm.get_host_cpu_features().get("avx512dq"))
+
+
+@cache
+def rounds_floats() -> bool:
+    """Whether the current processor has instructions that round floats to integers."""
+    features = llvm.get_host_cpu_features()
+    return not _is_x86() or bool(features.get("sse4.1") or features.get("avx"))
+
+
+@cache
 def packs_lanes(nbytes: int) -> bool:
     """Whether the current processor has an instruction that packs the elements of a vector, of *nbytes* each, that a
-    mask chooses."""
+    mask chooses, or at least one that puts them in any order."""
     features = llvm.get_host_cpu_features()
+    if not has_mask_registers():
+        return bool(features.get("avx2") and nbytes in (4, 8))
     return bool(spreads_masks() and (nbytes in (4, 8) or (nbytes < 4 and features.get("avx512vbmi2"))))
 
 

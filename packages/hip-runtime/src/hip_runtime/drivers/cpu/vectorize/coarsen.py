@@ -88,6 +88,9 @@ class CoarsenedFunction(PredicatedFunction):
         self, wideners: list[Widener], done: ir.Block, early_exits: dict[Block, Block], otherwise: ir.Block
     ) -> None:
         super().__init__(wideners[0], None, done, early_exits, otherwise)
+        row_dependent = frozenset(_find_row_dependent(self.shapes, wideners[0].item))
+        for widener in wideners[1:]:
+            widener.first_row, widener.row_dependent = wideners[0], row_dependent
         self._rows: list[PredicatedFunction] = [
             self,
             *(PredicatedFunction(widener, None, done, early_exits, otherwise) for widener in wideners[1:]),

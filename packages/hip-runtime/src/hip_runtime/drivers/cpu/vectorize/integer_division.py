@@ -12,6 +12,8 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.integer_division import EXACT_BITS
+from hip_runtime.drivers.cpu.object_code.host_machine import converts_long_integers, rounds_floats
+from hip_runtime.drivers.cpu.vectorize.long_conversions import near_floats_to_integers, near_integers_to_floats
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 
 
@@ -36,6 +38,9 @@ def write_quotient(
 
 def _divide_floats(lanes: VectorBuilder, dividends: ir.Value, divisors: ir.Value, signed: bool) -> ir.Value:
     builder, kind = lanes.builder, lanes.type_of(ir.DoubleType())
+    if dividends.type.element.width == 64 and not converts_long_integers() and rounds_floats():
+        numbers = (near_integers_to_floats(lanes, operand, signed) for operand in (dividends, divisors))
+        return near_floats_to_integers(lanes, builder.fdiv(*numbers), signed)
     signed = signed or dividends.type.element.width == 64
     to_float, to_integer = (builder.sitofp, builder.fptosi) if signed else (builder.uitofp, builder.fptoui)
     return to_integer(builder.fdiv(to_float(dividends, kind), to_float(divisors, kind)), dividends.type)

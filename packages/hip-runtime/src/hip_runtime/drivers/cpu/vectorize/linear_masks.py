@@ -2,7 +2,9 @@
 
 The lanes for which such a comparison holds are the first ones of the gang, or the last ones, or a single one. How many
 they are is a difference, and their mask an integer that is shifted by it: a few instructions on scalars, where 64
-numbers of eight bytes take eight additions, eight comparisons, and seven instructions that put masks together.
+numbers of eight bytes take eight additions, eight comparisons, and seven instructions that put masks together. Where
+masks have no registers of their own, the lanes' numbers are compared with that difference: each of them takes a byte,
+so 32 of them one comparison.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ def is_linear(code: GangValues, comparison: Instruction) -> bool:
     """Whether *comparison*, an ``icmp``, is of consecutive numbers with one that is the same for all lanes, which takes
     longer with vectors than with scalars."""
     kind = comparison.operands[0].type
-    if not (isinstance(kind, ir.IntType) and has_mask_registers()) or _asks_for_sign(comparison):
+    if not isinstance(kind, ir.IntType) or _asks_for_sign(comparison):
         return False
     if code.lanes.width * kind.width < _REGISTERS * 8 * vector_bytes():
         return False
@@ -78,9 +80,12 @@ def _count_lanes(code: GangValues, predicate: str, first: ir.Value, bound: ir.Va
         return builder.not_(_count_lanes(code, predicate[0] + others, first, bound))
     most = code.lanes.width if predicate[1:] == "lt" else code.lanes.width - 1
     count = _at_most(builder, builder.sub(bound, first), most)
+    holds = compare(builder, predicate, first, bound)  # in the first lane, else in none
+    if not has_mask_registers():
+        lanes = builder.add(count, count.type(code.lanes.width - most))
+        return code.lanes.first_lanes(builder.select(holds, lanes, count.type(0)))
     all_lanes = ir.IntType(code.lanes.width)(-1)
     lanes = builder.lshr(all_lanes, _resize(builder, builder.sub(count.type(most), count), all_lanes.type))
-    holds = compare(builder, predicate, first, bound)  # in the first lane, else in none
     return _as_mask(code, builder.select(holds, lanes, all_lanes.type(0)))
 
 
@@ -88,6 +93,8 @@ def _lane_of(code: GangValues, distance: ir.Value) -> ir.Value:
     """The lane at *distance* from the first one, if it is in the gang."""
     builder, bits = code.builder, ir.IntType(code.lanes.width)
     exists = builder.icmp_unsigned("<", distance, distance.type(code.lanes.width))
+    if not has_mask_registers():
+        return code.lanes.is_lane(builder.select(exists, distance, distance.type(code.lanes.width)))
     lane = builder.select(exists, distance, distance.type(0))
     bit = builder.shl(bits(1), _resize(builder, lane, bits))
     return _as_mask(code, builder.select(exists, bit, bits(0)))

@@ -41,6 +41,8 @@ class PredicatedFunction:
         self._incoming: dict[Instruction, ir.Value] = {}
         self._crossing, self._live_outs = find_crossing(self.shapes, widener.needs)
         self._blocks: dict[Block, ir.Block] = {}
+        self._runs: dict[Block, tuple[ir.Block, ir.PhiInstr]] = {}
+        """The beginning of a masked loop where it is known that some lanes run it, with the mask of these."""
         self._position = {block: number for number, block in enumerate(self.shapes.order.blocks)}
 
     def write(self) -> None:
@@ -316,21 +318,41 @@ class PredicatedFunction:
         builder = self.builder
         exit_block = self.done if region.exit is None else self._blocks[region.exit]
         latches = self._latches(region)
+        headers = {header for steps in latches.values() for _, header in steps if self._leave_apart(header)}
         following: dict[Block, ir.Block] = {}
         after = exit_block
         for block in reversed(region.blocks):
             following[block] = latches[block][0][0] if block in latches else after
             after = self._blocks[block]
         for number, block in enumerate(region.blocks):
-            self._write_masked(block, following[block])
+            self._write_masked(block, following[block], is_header=block in headers)
             if block in latches:
                 behind = self._blocks[region.blocks[number + 1]] if number + 1 < len(region.blocks) else exit_block
                 steps = latches[block]
                 for step, (latch, header) in enumerate(steps):
                     builder.position_at_end(latch)
-                    mask = builder.load(self._masks[header], typ=self.lanes.no_lanes().type)
                     rest = steps[step + 1][0] if step + 1 < len(steps) else behind
-                    builder.cbranch(self.lanes.any(mask), self._blocks[header], rest)
+                    self._write_iteration(header, rest)
+
+    def _leave_apart(self, header: Block) -> bool:
+        """Whether lanes leave the masked loop at *header* in different iterations."""
+        loops = self.shapes.order.loops[header]
+        loop = next(loop for loop in reversed(loops) if min(loop, key=self._position.__getitem__) is header)
+        leaving = (block for block in loop if not loop.issuperset(self.shapes.successors(block)))
+        return any(block in self.shapes.divergent for block in leaving)
+
+    def _write_iteration(self, header: Block, rest: ir.Block) -> None:
+        """Go back to *header* if any lane does, else to *rest*. That lanes run it need not be tested there again: what
+        it computes would be live in the loop for the case that none does."""
+        builder, slot = self.builder, self._masks[header]
+        mask = builder.load(slot, typ=self.lanes.no_lanes().type)
+        if header in self._runs:
+            run, running = self._runs[header]
+            builder.store(self.lanes.no_lanes(), slot)
+            running.add_incoming(mask, builder.block)
+            builder.cbranch(self.lanes.any(mask), run, rest)
+        else:
+            builder.cbranch(self.lanes.any(mask), self._blocks[header], rest)
 
     def _latches(self, region: LinearizedRegion) -> dict[Block, list[tuple[ir.Block, Block]]]:
         """The last block of each masked loop, with a block to test for another iteration, and the header; innermost
@@ -344,7 +366,7 @@ class PredicatedFunction:
             latches.setdefault(last, []).append((self.builder.append_basic_block("iterate"), first))
         return latches
 
-    def _write_masked(self, block: Block, following: ir.Block) -> None:
+    def _write_masked(self, block: Block, following: ir.Block, *, is_header: bool) -> None:
         builder = self.builder
         builder.position_at_end(self._blocks[block])
         slot = self._masks[block]
@@ -356,8 +378,15 @@ class PredicatedFunction:
             or self._branches_uniformly(block)
         ):
             run = builder.append_basic_block(f"{block.name}.run")
-            builder.cbranch(self.widener.runs(block, mask), run, following)
+            runs = self.widener.runs(block, mask)
+            source = builder.block
+            builder.cbranch(runs, run, following)
             builder.position_at_end(run)
+            if is_header:
+                running = builder.phi(mask.type)
+                running.add_incoming(mask, source)
+                self._runs[block] = run, running
+                mask = running
         self._write_body(block, mask)
         if self._branches_uniformly(block):
             targets = block.terminator.targets

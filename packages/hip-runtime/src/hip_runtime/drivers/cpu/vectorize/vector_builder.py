@@ -141,12 +141,29 @@ class VectorBuilder:
         return self._constant(self.type_of(I1), "zeroinitializer")
 
     def first_lanes(self, count: ir.Value) -> ir.Value:
-        """The mask of the first *count* lanes, an ``i32``."""
-        return self.builder.icmp_unsigned("<", self.step_vector(I32, 1), self.splat(count))
+        """The mask of the first *count* lanes, which may be more than there are with an ``i32``."""
+        if not has_mask_registers():
+            limit = self._as_number(self.at_most(count))
+            return self.builder.icmp_signed("<", self.step_vector(limit.type, 1), self.splat(limit))
+        return self.builder.icmp_unsigned("<", self.step_vector(count.type, 1), self.splat(count))
+
+    def is_lane(self, lane: ir.Value) -> ir.Value:
+        """The mask of the lane with the number *lane*, which is at most that of lanes: of none."""
+        number = self._as_number(lane)
+        return self.builder.icmp_unsigned("==", self.step_vector(number.type, 1), self.splat(number))
+
+    def _as_number(self, lane: ir.Value) -> ir.Value:
+        """The number of a lane, or that of lanes, as the smallest integer of which a vector holds as many: masks have
+        the size of what was compared, and processors without registers for masks compare all at once."""
+        kind = ir.IntType(min(64, max(8, 128 // self.width)))
+        if lane.type.width == kind.width:
+            return lane
+        return self.builder.trunc(lane, kind) if lane.type.width > kind.width else self.builder.zext(lane, kind)
 
     def at_most(self, count: ir.Value) -> ir.Value:
-        """*count*, an ``i32``, or the number of lanes if that is less."""
-        return self.builder.select(self.builder.icmp_unsigned("<", count, I32(self.width)), count, I32(self.width))
+        """*count*, or the number of lanes if that is less."""
+        limit = ir.Constant(count.type, self.width)
+        return self.builder.select(self.builder.icmp_unsigned("<", count, limit), count, limit)
 
     def any(self, mask: ir.Value) -> ir.Value:
         """Whether any lane is in *mask*."""

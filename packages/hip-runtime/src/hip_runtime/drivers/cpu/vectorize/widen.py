@@ -25,6 +25,7 @@ from hip_runtime.drivers.cpu.ir.model import (
     Constant,
     Function,
     Instruction,
+    Value,
 )
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I32, VOID
@@ -32,6 +33,7 @@ from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
 from hip_runtime.drivers.cpu.vectorize.integer_division import write_quotient
 from hip_runtime.drivers.cpu.vectorize.linear_masks import is_linear, write_linear_mask
+from hip_runtime.drivers.cpu.vectorize.long_conversions import is_long_conversion, write_long_conversion
 from hip_runtime.drivers.cpu.vectorize.memory_accesses import MemoryAccesses
 from hip_runtime.drivers.cpu.vectorize.single_lane import is_computed_alone
 from hip_runtime.drivers.cpu.vectorize.speculative_bases import as_base
@@ -56,6 +58,11 @@ class Widener(MemoryAccesses):
 
     is_partial = False
     """Whether this is for gangs of which some lanes may be inactive from the start; for remarks."""
+    first_row: Widener | None = None
+    """What writes the same block for the first of several rows, just before this, if it is for another one. LLVM
+    eliminates what is common to rows, but no branches."""
+    row_dependent: frozenset[Value] = frozenset()
+    """The values that can differ between such rows."""
 
     def write(self, instruction: Instruction) -> None:
         """Write *instruction*, and remember its value."""
@@ -105,6 +112,8 @@ class Widener(MemoryAccesses):
             result = self.compute_alone(instruction, self.lane)
         elif opcode == "icmp" and is_linear(self, instruction):
             result = write_linear_mask(self, instruction)
+        elif is_long_conversion(instruction):
+            result = self._convert(instruction)
         elif opcode in _ELEMENTWISE:
             result = self._write_elementwise(instruction)
         elif opcode == "select":
@@ -160,6 +169,13 @@ class Widener(MemoryAccesses):
         varying = self.shapes.at_definition(instruction) is VARYING
         self.builder.store(self.values[instruction], self.variable(instruction, varying))
         self._speculated.keep(instruction)
+
+    def _convert(self, conversion: Instruction) -> ir.Value:
+        """A conversion that this processor makes for one lane at a time."""
+        if self.first_row is not None and conversion not in self.row_dependent:
+            return self.first_row.values[conversion]
+        convert = self._write_elementwise if conversion.opcode in _ELEMENTWISE else self._call
+        return write_long_conversion(self, conversion, lambda: convert(conversion))
 
     def _vector_instruction(self, instruction: Instruction) -> Instruction:
         return replace(instruction, type=self.lanes.type_of(instruction.type), ranges=())

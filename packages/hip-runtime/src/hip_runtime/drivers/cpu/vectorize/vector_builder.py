@@ -30,7 +30,8 @@ class VectorBuilder:
         self.width = width
         self._types: dict[str, ir.VectorType] = {}
         self._constants: dict[tuple[object, ...], ir.Value] = {}
-        self._idle_place: ir.AllocaInstr | None = None
+        self._idle_places: dict[bool, ir.AllocaInstr] = {}
+        """By whether lanes that are not active store there; else they load."""
         self.has_steady_masks = False
         """Whether masks are those of the same few lanes again and again, so that branches on them are predicted."""
 
@@ -241,17 +242,23 @@ class VectorBuilder:
         """Whether LLVM would make a branch for each lane of a mask that is often mispredicted."""
         return not (has_mask_registers() or self.has_steady_masks)
 
-    def keep_idle(self, places: ir.Value, mask: ir.Value, align: int) -> ir.Value:
+    def keep_idle(self, places: ir.Value, mask: ir.Value, align: int, are_stored: bool = False) -> ir.Value:
         """*places*, but for lanes that are not in *mask* a place on the stack that nothing else uses, which any of them
-        may access: a branch around the access would be mispredicted as often as masks change."""
-        assert self.entry is not None
-        place = self._idle_place = self._idle_place or allocate(self.entry, ir.ArrayType(I64, _IDLE_WORDS), "idle")
+        may access: a branch around the access would be mispredicted as often as masks change. What is loaded there is
+        computed with, so it is zero: a denormal number, as garbage may be, takes processors many times as long."""
+        place = self._idle_places.get(are_stored)
+        if place is None:
+            assert self.entry is not None
+            kind = ir.ArrayType(I64, _IDLE_WORDS)
+            place = self._idle_places[are_stored] = allocate(self.entry, kind, "idle")
+            if not are_stored:
+                self.entry.store(ir.Constant(kind, None), place)
         place.align = max(place.align or I64.width // 8, align)
         return self.builder.select(mask, places, self.splat(place))
 
     def _scatter(self, value: ir.Value, places: ir.Value, mask: ir.Value, align: int) -> None:
         if self._avoids_branches:
-            self.scatter(value, self.keep_idle(places, mask, align), None, align)
+            self.scatter(value, self.keep_idle(places, mask, align, are_stored=True), None, align)
             return
         name = f"llvm.masked.scatter.{mangle(value.type)}.{mangle(places.type)}"
         self._call_aligned(name, VOID, [value, places, mask], align, 2)

@@ -20,7 +20,6 @@ from numba.core.typed_passes import AnnotateTypes, BaseNativeLowering, IRLegaliz
 from numba.core.utils import pysignature
 
 from hip_devicelib.forking import Rank, compiling, hold_in_forks
-from hip_devicelib.interrupts import let_interrupts_in
 
 __all__ = ["AnnotateTypes", "BaseNativeLowering", "CompileResult", "Flags", "IRLegalization", "Option", "SourceLower",
            "compiling_for", "definitions_of", "lowered_symbol", "only_definition_of", "pysignature", "redefine",
@@ -91,8 +90,7 @@ def run_pipeline(
     flags: compiler.Flags,
     pipeline: type[compiler.CompilerBase],
 ) -> Any:
-    """Run Numba's passes over *function*; returns Numba's compile result. Before them, Ctrl-C is let in."""
-    let_interrupts_in()
+    """Run Numba's passes over *function*; returns Numba's compile result."""
     typing_context, target_context = contexts
     return compiler.compile_extra(
         typing_context, target_context, function, args, return_type, flags, {}, pipeline_class=pipeline

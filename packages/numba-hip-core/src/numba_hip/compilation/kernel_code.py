@@ -12,6 +12,7 @@ from numba.core import types, typing
 
 from hip_devicelib.cached_property import cached_property
 from hip_devicelib.codeobject import CodeObject, Kernel, Parameter, lay_out
+from hip_devicelib.interrupts import interrupts_held
 from hip_runtime import DeviceArray, current_device
 from hip_runtime.compile_notice import announced, enter_stage
 from hip_runtime.driver import Dim3
@@ -193,6 +194,18 @@ def _compile_kernel(
             "write results into an array, or make it a device function with @hip.jit(device=True)"
         )
     enter_stage("linking and optimising")
+    with interrupts_held():
+        return _link(py_func, args, options, made_for, result)
+
+
+def _link(
+    py_func: Callable[..., Any],
+    args: tuple[types.Type, ...],
+    options: CompileOptions,
+    made_for: CompileTarget,
+    result: Any,
+) -> KernelCode:
+    """The kernel's code, of what Numba compiled and all that this calls."""
     context = made_for.target_context
     name = symbol_of(py_func.__name__)
     library = context.codegen().create_library(f"{name}.kernel")

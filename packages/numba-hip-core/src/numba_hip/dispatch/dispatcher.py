@@ -302,10 +302,9 @@ class Dispatcher(Overloads, Explained):
         loaded = self._loaded.get((*key, self._extents(config)))
         if loaded is None:
             from hip_devicelib.collector import collector_paused
-            from hip_devicelib.interrupts import interrupts_held
 
             # A process is not forked between the steps of this.
-            with compiling, interrupts_held(), collector_paused(), compiling_for(self, config, args):
+            with compiling, collector_paused(), compiling_for(self, config, args):
                 loaded = self._load(key, args, device, config, stand_ins)
         started = loaded.configure(config.block, config.dynamic_shared)
         if warns := settings.performance_warnings():

@@ -193,9 +193,8 @@ class Overloads(Inspection, KernelCallable):
         code = self._by_target.get((target, args, self._extents(config)))
         if code is None:
             from hip_devicelib.collector import collector_paused
-            from hip_devicelib.interrupts import interrupts_held
 
-            with compiling, self._compiling, interrupts_held(), collector_paused():
+            with compiling, self._compiling, collector_paused():
                 code = self._by_target.get((target, args, self._extents(config))) or self._make(args, target)
                 self._by_target[target, args, self._extents(config)] = self.overloads[args] = code
         return code

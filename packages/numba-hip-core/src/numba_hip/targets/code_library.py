@@ -10,6 +10,7 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 
 from hip_devicelib import spmd
+from hip_devicelib.interrupts import interrupts_held
 from numba_hip._numba.codegen import LoweringLibrary
 from numba_hip.abi.fault import Fault
 from numba_hip.language.external_functions import ExternalFunction, build_adapters, link_modules
@@ -75,7 +76,8 @@ class HipCodeLibrary(LoweringLibrary):
         self.require_open()
         self._codegen.supply_helpers(ir_module)
         self.access_sizes |= self._codegen.instrument(ir_module)
-        self._bitcode.append(self._codegen.to_bitcode(ir_module, self.doubts))
+        with interrupts_held():
+            self._bitcode.append(self._codegen.to_bitcode(ir_module, self.doubts))
         self.symbols += self._codegen.note_definitions(ir_module, self)
 
     def add_linking_library(self, library: HipCodeLibrary) -> None:

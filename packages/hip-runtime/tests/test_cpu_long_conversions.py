@@ -222,3 +222,35 @@ def test_rows_share_what_they_have_in_common(device: Device, begin: int) -> None
     columns, rows = np.arange(begin, begin + BLOCK), np.arange(4)[:, None]
     wanted = np.float32(1) / columns.astype(np.float32) + (columns + rows).astype(np.float32)
     np.testing.assert_array_equal(y.copy_to_host(), wanted)
+
+
+@pytest.mark.parametrize("begin", [0, 2**40])
+@pytest.mark.parametrize("kind", FLOATS)
+def test_numbers_that_are_converted_have_other_uses(device: Device, kind: str, begin: int) -> None:
+    """A vector of consecutive numbers that a branch of the conversion takes serves what follows, too."""
+    text = f"""
+define void @k(ptr noalias %item, ptr %x, ptr %y, i64 %begin, i64 %n) {{
+{GLOBAL_X}
+  %in = icmp slt i64 %i, %n
+  br i1 %in, label %do, label %out
+do:
+  %number = add i64 %begin, %i
+  %float = sitofp i64 %number to {kind}
+  %mixed = xor i64 %number, 64
+  %x.place = getelementptr {kind}, ptr %x, i64 %i
+  store {kind} %float, ptr %x.place
+  %y.place = getelementptr i64, ptr %y, i64 %i
+  store i64 %mixed, ptr %y.place
+  br label %out
+out:
+  ret void
+}}
+"""
+    x, y = to_device(np.zeros(COUNT, FLOATS[kind])), to_device(np.zeros(COUNT, np.int64))
+    parameters = [("x", "ptr"), ("y", "ptr"), ("begin", "i64"), ("n", "i64")]
+    with config.cpu_form.scope("vectors"):
+        function = device.load(code(text, "k", parameters)).function("k")
+        function.launch(-(-COUNT // BLOCK), BLOCK, pack(function.kernel, x.address, y.address, begin, COUNT))
+    numbers = begin + np.arange(COUNT)
+    np.testing.assert_array_equal(x.copy_to_host(), numbers.astype(FLOATS[kind]))
+    np.testing.assert_array_equal(y.copy_to_host(), numbers ^ 64)

@@ -104,6 +104,7 @@ def _write_consecutive(
     reach = stride * (code.lanes.width - 1)
     if abs(reach) >= 1 << 31:
         return convert()
+    code.vector(conversion.operands[0])  # written here, not where it is converted: others may use it
     ends = [first, builder.add(first, I64(reach))]
     near = builder.and_(*(_is_narrow(builder, end, conversion.opcode == "sitofp") for end in ends))
 

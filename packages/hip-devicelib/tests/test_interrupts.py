@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -157,3 +158,21 @@ def test_who_waits_for_another_process_can_be_interrupted(tmp_path: Path) -> Non
         with pytest.raises(KeyboardInterrupt):
             wait()
         timer.join()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_of_another_thread_has_the_handler_again() -> None:
+    """Whose main thread is the one that forked: nobody is left to give the place back."""
+    statuses: list[int] = []
+
+    def fork() -> None:
+        child = os.fork()
+        if not child:
+            os._exit(0 if signal.getsignal(signal.SIGINT) is signal.default_int_handler else 1)
+        statuses.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+    with interrupts_held():
+        thread = threading.Thread(target=fork)
+        thread.start()
+        thread.join()
+    assert statuses == [0]

@@ -8,6 +8,7 @@ ended the process. So the handler runs a little later, at the next place where n
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ class _Hold:
 
     def __init__(self, handler: _Handler) -> None:
         self.handler = handler
+        self.thread = threading.get_ident()
         self._is_pending = False
         self._frame: FrameType | None = None
 
@@ -79,3 +81,13 @@ def _take_place() -> _Hold | None:
     except ValueError:  # Python has other interpreters in a process, too
         return None
     return hold
+
+
+def _give_back_in_child() -> None:
+    """Give the place back if another thread had taken it: there is none to do so in a forked child."""
+    if _holds and _holds[0].thread != threading.get_ident():
+        _holds.pop().give_back()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_give_back_in_child)

@@ -69,13 +69,6 @@ def converts_long_integers() -> bool:
 
 
 @cache
-def rounds_floats() -> bool:
-    """Whether the current processor has instructions that round floats to integers."""
-    features = llvm.get_host_cpu_features()
-    return not _is_x86() or bool(features.get("sse4.1") or features.get("avx"))
-
-
-@cache
 def packs_lanes(nbytes: int) -> bool:
     """Whether the current processor has an instruction that packs the elements of a vector, of *nbytes* each, that a
     mask chooses, or at least one that puts them in any order."""

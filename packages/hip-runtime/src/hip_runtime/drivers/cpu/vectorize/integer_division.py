@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from hip_devicelib.cpu.processor import has_rounding
 from hip_runtime.drivers.cpu.analyses.integer_division import EXACT_BITS
-from hip_runtime.drivers.cpu.object_code.host_machine import converts_long_integers, rounds_floats
+from hip_runtime.drivers.cpu.object_code.host_machine import converts_long_integers
 from hip_runtime.drivers.cpu.vectorize.long_conversions import near_floats_to_integers, near_integers_to_floats
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 
@@ -38,7 +39,7 @@ def write_quotient(
 
 def _divide_floats(lanes: VectorBuilder, dividends: ir.Value, divisors: ir.Value, signed: bool) -> ir.Value:
     builder, kind = lanes.builder, lanes.type_of(ir.DoubleType())
-    if dividends.type.element.width == 64 and not converts_long_integers() and rounds_floats():
+    if dividends.type.element.width == 64 and not converts_long_integers() and has_rounding():
         numbers = (near_integers_to_floats(lanes, operand, signed) for operand in (dividends, divisors))
         return near_floats_to_integers(lanes, builder.fdiv(*numbers), signed)
     signed = signed or dividends.type.element.width == 64

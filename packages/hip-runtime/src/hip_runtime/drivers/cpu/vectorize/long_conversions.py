@@ -18,10 +18,11 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
+from hip_devicelib.cpu.processor import has_rounding
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I32, I64
-from hip_runtime.drivers.cpu.object_code.host_machine import converts_long_integers, rounds_floats
+from hip_runtime.drivers.cpu.object_code.host_machine import converts_long_integers
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder, mangle
 
@@ -48,7 +49,7 @@ def is_long_conversion(instruction: Instruction) -> bool:
     if instruction.opcode in ("sitofp", "uitofp"):
         return source == I64 and instruction.type in (_F32, _F64)
     if instruction.opcode == "fptosi" or instruction.callee.startswith(_SATURATING):
-        return source in (_F32, _F64) and instruction.type == I64 and rounds_floats()
+        return source in (_F32, _F64) and instruction.type == I64 and has_rounding()
     return False
 
 

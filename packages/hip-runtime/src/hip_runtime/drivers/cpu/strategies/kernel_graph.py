@@ -24,6 +24,7 @@ from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.passes.common_values import merge_common_values
 from hip_runtime.drivers.cpu.passes.complements import subtract_complements
+from hip_runtime.drivers.cpu.passes.exact_quotients import divide_as_integers
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
 from hip_runtime.drivers.cpu.passes.inline import inline_functions, prepare, read_callees, unroll_marked
 from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
@@ -93,15 +94,7 @@ def read_kernel(
         )  # fmt: skip
     mark_elementwise_calls(function, printed, item.module.context)
     record("mark_elementwise_calls", function)
-    merge_phis(function)
-    record("merge_phis", function)
-    if not request.reach.waiting:  # else what is not computed again would be kept for each thread
-        merge_common_values(function)
-        record("merge_common_values", function)
-    subtract_complements(function)
-    record("subtract_complements", function)
-    replace_wrapped_remainders(function)
-    record("replace_wrapped_remainders", function)
+    _simplify(function, merges_values=not request.reach.waiting)
     frozen = LOADS_ARE_LATE and freeze_loads(function)
     record("freeze_loads", function)
     spin_loops = 0 if request.is_single_thread else insert_yields(function)
@@ -125,6 +118,22 @@ def read_kernel(
         updates = find_totals(function)
         item.totals = ChunkTotals(item, updates) if updates else None
     return KernelGraph(function, module, item, frozen, spin_loops, strides, tile.rows_from)
+
+
+def _simplify(function: Function, merges_values: bool) -> None:
+    """Write what *function* computes so that it is clearer how that differs from lane to lane. Where threads wait, it
+    *merges_values* not, as each that is not computed again would be kept for each thread."""
+    merge_phis(function)
+    record("merge_phis", function)
+    divide_as_integers(function)
+    record("divide_as_integers", function)
+    if merges_values:
+        merge_common_values(function)
+        record("merge_common_values", function)
+    subtract_complements(function)
+    record("subtract_complements", function)
+    replace_wrapped_remainders(function)
+    record("replace_wrapped_remainders", function)
 
 
 def _find_unrolled(function: Function, wholly: bool, in_part: bool) -> dict[str, int | None]:

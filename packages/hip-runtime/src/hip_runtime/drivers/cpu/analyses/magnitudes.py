@@ -1,0 +1,75 @@
+"""The magnitudes of integers and of float64 constants: how large what a kernel computes from its indices can be."""
+
+from __future__ import annotations
+
+import struct
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.analyses.affine import signed_number
+from hip_runtime.drivers.cpu.ir.model import Constant, Instruction, Value
+
+_DEEPEST = 16
+"""Instructions that an integer is followed through."""
+
+_WIDEST = 32
+"""Bits of integers whose magnitude is known from their type."""
+
+
+def find_magnitude(value: Value, depth: int = _DEEPEST) -> int | None:
+    """A number that the magnitude of the integer *value*, which has a sign, does not exceed; ``None`` if all that is
+    known is that it has 64 bits."""
+    number = signed_number(value)
+    if number is not None:
+        return abs(number)
+    bits = value.type.width
+    by_type = 1 << (bits - 1) if bits <= _WIDEST else None
+    found = _of_result(value, depth - 1) if isinstance(value, Instruction) and depth else None
+    if found is None or found >= 1 << (bits - 1):  # it may have wrapped around
+        return by_type
+    return found
+
+
+def _of_result(value: Instruction, depth: int) -> int | None:
+    if value.ranges:
+        edges = [edge - (index % 2) for index, edge in enumerate(value.ranges)]
+        return max(map(abs, edges))
+    if value.opcode == "zext":
+        bits = value.operands[0].type.width
+        unsigned = (1 << bits) - 1 if bits <= _WIDEST else None
+        return find_magnitude(value.operands[0], depth) if "nneg" in value.flags else unsigned
+    if value.opcode in ("sext", "freeze"):
+        return find_magnitude(value.operands[0], depth)
+    if value.opcode not in ("add", "sub", "mul", "shl"):
+        return None
+    left, right = (find_magnitude(operand, depth) for operand in value.operands)
+    if left is None or right is None:
+        return None
+    if value.opcode == "shl":
+        return left << min(right, 64) if signed_number(value.operands[1]) is not None else None
+    return left * right if value.opcode == "mul" else left + right
+
+
+def is_positive(value: Value) -> bool:
+    """Whether the integer *value* is known to be more than 0."""
+    number = signed_number(value)
+    if number is not None:
+        return number > 0
+    if not isinstance(value, Instruction):
+        return False
+    if value.opcode in ("zext", "sext"):
+        return is_positive(value.operands[0])
+    return bool(value.ranges) and len(value.ranges) == 2 and 0 < value.ranges[0] < value.ranges[1]
+
+
+def float_number(value: Value) -> float | None:
+    """The number that *value* is, if it is a constant of type float64."""
+    if not isinstance(value, Constant) or not isinstance(value.type, ir.DoubleType):
+        return None
+    if value.text.startswith("0x"):
+        (number,) = struct.unpack(">d", int(value.text, 16).to_bytes(8, "big"))
+        return float(number)
+    try:
+        return float(value.text)
+    except ValueError:  # undefined, or an expression
+        return None

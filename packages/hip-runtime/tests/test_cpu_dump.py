@@ -30,7 +30,7 @@ def test_everything_on_standard_error(capsys: pytest.CaptureFixture[str]) -> Non
     titles = TITLE.findall(shown)
     assert titles[0] == "LLVM IR that was handed in"
     passes = (
-        "read", "mark_elementwise_calls", "merge_phis", "merge_common_values", "subtract_complements",
+        "read", "mark_elementwise_calls", "merge_phis", "divide_as_integers", "merge_common_values", "subtract_complements",
         "replace_wrapped_remainders", "freeze_loads",
     )  # fmt: skip
     assert titles[1:8] == [f"after {name}" for name in passes]

@@ -101,3 +101,100 @@ def test_an_array_without_axes():
     (code,) = double.overloads.values()
     assert code.argument_types == (types.Array(types.int64, 0, "C"),)
     assert len(code.parameters) == 1
+
+
+OPEN = {
+    "(float32[:], int64, float64[:, :])": ((2, 4), (8, 8)),
+    "(float32[::1], complex64[:], int8[:, ::1])": ((4, 8),),
+    "(UniTuple(int16[:], 2), boolean, float64[:])": ((2, 2), (5, 2), (9, 8)),
+    "(Tuple((int32, uint8[:, :, :])), complex128, float16[:])": ((7, 1), (12, 2)),
+    "(int64[::1, :], int64[:, ::1], int64)": (),
+}
+
+
+@pytest.mark.parametrize("kinds", OPEN)
+def test_innermost_strides_that_a_signature_leaves_open(kinds):
+    code = hip.jit(lambda one, other, last: None).compile(kinds)
+    assert code.kernel.likely_arguments == OPEN[kinds]
+
+
+def test_innermost_strides_of_further_arguments():
+    code = hip.jit(lambda first, *more: None).compile("(float32[:], int64, float64[:])")
+    assert code.kernel.likely_arguments == ((2, 4), (6, 8))
+
+
+@hip.jit("(float32[:], float32[:], float32[:])")
+def add_open(x, y, out):
+    i = hip.grid(1)
+    if i < out.size:
+        out[i] = x[i] + y[i]
+
+
+@hip.jit("(float32[:], float32[:], float32[:])")
+def sum_open(x, y, out):
+    """The product of *x* and *y*: each thread every so many, and a tree in shared memory."""
+    parts = hip.shared.array(64, types.float32)
+    t = hip.threadIdx.x
+    total = types.float32(0)
+    for i in range(hip.grid(1), x.size, hip.gridsize(1)):
+        total += x[i] * y[i]
+    parts[t] = total
+    hip.syncthreads()
+    half = 32
+    while half > 0:
+        if t < half:
+            parts[t] += parts[t + half]
+        hip.syncthreads()
+        half //= 2
+    if t == 0:
+        hip.atomic.add(out, 0, parts[0])
+
+
+def views(size: int) -> dict[str, np.ndarray]:
+    """Arrays of *size* small whole numbers whose strides differ."""
+    base = np.random.default_rng(5).integers(-9, 9, 3 * size).astype(np.float32)
+    return {
+        "contiguous": base[:size],
+        "every third": base[::3],
+        "reversed": base[:size][::-1],
+        "pairs": base[1::2][:size],
+    }
+
+
+@pytest.mark.parametrize("right", ["contiguous", "every third", "reversed"])
+@pytest.mark.parametrize("left", ["contiguous", "every third", "reversed", "pairs"])
+@pytest.mark.sample(4)
+def test_arrays_of_any_strides_for_signatures_that_leave_them_open(left, right):
+    size = 1000
+    x, y = views(size)[left], views(size)[right]
+    given = [hip.to_device(array.base)[_slice_of(array, size)] for array in (x, y)]
+    out, room = hip.to_device(np.zeros(size, np.float32)), hip.to_device(np.full(2 * size, -1, np.float32))
+    add_open[4, 256](*given, out)
+    np.testing.assert_array_equal(out.copy_to_host(), x + y)
+    add_open[4, 256](*given, room[::2])
+    np.testing.assert_array_equal(room.copy_to_host(), np.stack([x + y, np.full(size, -1)], 1).ravel())
+    total = hip.to_device(np.zeros(1, np.float32))
+    sum_open[3, 64](*given, total)
+    assert total.copy_to_host()[0] == float(x @ y)
+
+
+def _slice_of(array: np.ndarray, size: int) -> slice:
+    step = array.strides[0] // array.itemsize
+    first = (array.ctypes.data - array.base.ctypes.data) // array.itemsize
+    end = first + step * size
+    return slice(first, end if end >= 0 else None, step)
+
+
+@pytest.mark.parametrize("order", ["C", "F", "A", "repeated"])
+def test_tables_of_any_strides_for_signatures_that_leave_them_open(order):
+    kernel = hip.jit("(int64[:, :], int64[:, :])")(_double)
+    table = {**ARRAYS, "repeated": np.broadcast_to(np.arange(5), (7, 5))}[order].astype(np.int64, order="K")
+    out = hip.to_device(np.zeros(table.shape, np.int64, order="F" if order == "F" else "C"))
+    kernel[(1, 1), (8, 8)](hip.to_device(table), out)
+    np.testing.assert_array_equal(out.copy_to_host(), 2 * table)
+
+
+def _double(table, out):
+    i, j = hip.grid(2)
+    if i < out.shape[0] and j < out.shape[1]:
+        out[i, j] = 2 * table[i, j]

@@ -56,6 +56,9 @@ class Kernel:
     scalar_registers: int | None = None
     has_dynamic_stack: bool = False
     """Whether a thread may need more than ``private_bytes``, because calls are recursive or their depth is unknown."""
+    likely_arguments: tuple[tuple[int, int], ...] = ()
+    """The positions of integer parameters, with the numbers that most launches pass, as the distances in arrays whose
+    elements lie side by side: a driver may make code for these beside that for any."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,12 @@ the other axes are passed, so that rows are found without products of extents.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 from numba.core import types
+
+from hip_devicelib.codeobject import Parameter
+from numba_hip._numba.typing import as_dtype
 
 
 def stride_axes(kind: types.Array) -> range:
@@ -22,3 +27,37 @@ def stride_axes(kind: types.Array) -> range:
 def count_parameters(kind: types.Array) -> int:
     """How many parameters of a kernel an array of type *kind* becomes: address, extents and strides, in this order."""
     return 1 + int(kind.ndim) + len(stride_axes(kind))
+
+
+def arrays_in(kinds: Iterable[types.Type]) -> Iterator[types.Array]:
+    """The types of arrays among *kinds* and in tuples of these."""
+    for kind in kinds:
+        if isinstance(kind, types.BaseTuple):
+            yield from arrays_in(kind)
+        elif isinstance(kind, types.Array):
+            yield kind
+
+
+def contiguous_strides(kinds: Iterable[types.Type], parameters: Sequence[Parameter]) -> tuple[tuple[int, int], ...]:
+    """The positions of those of *parameters* that are the innermost strides of arrays among the arguments of types
+    *kinds* which leave them open, as ``float32[:]`` does, with what they are for contiguous arrays, in bytes: most
+    arrays that are passed are contiguous."""
+    open_arrays = [kind for kind in arrays_in(kinds) if kind.layout == "A" and kind.ndim]
+    names = [parameter.name for parameter in parameters]
+    found = [last for place in range(len(names)) if (last := _find_last_stride(names, place)) is not None]
+    if len(found) != len(open_arrays):
+        return ()
+    return tuple((last, as_dtype(kind.dtype).itemsize) for last, kind in zip(found, open_arrays, strict=True))
+
+
+def _find_last_stride(names: Sequence[str], place: int) -> int | None:
+    """Where among the *names* of parameters the last stride of the array is whose address is at *place*, if there is
+    one with a stride for each of its axes."""
+    name, dot, field = names[place].rpartition(".")
+    if not dot or field != "0":
+        return None
+    axes = 0
+    while names[place + 1 + axes : place + 2 + axes] == [f"{name}.1.{axes}"]:
+        axes += 1
+    strides = names[place + 1 + axes : place + 1 + 2 * axes]
+    return place + 2 * axes if axes and strides == [f"{name}.2.{axis}" for axis in range(axes)] else None

@@ -6,7 +6,7 @@ Both follow Numba's data models, except for arrays, of which a kernel gets fewer
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from numba.core import types
 from numba.extending import models
 
 from numba_hip._numba.models import ArgPacker
-from numba_hip.abi.array_parameters import stride_axes
+from numba_hip.abi.array_parameters import arrays_in, stride_axes
 
 
 class PassedArrayModel(models.ArrayModel):
@@ -47,17 +47,9 @@ def kernel_arguments(context: Any, kinds: Sequence[types.Type]) -> ArgPacker:
     """The packer for the parameters of a kernel with argument types *kinds*, which rebuilds Numba's values from
     them."""
     manager = context.data_model_manager.copy()
-    for kind in {types.Array, *(type(array) for array in _arrays_in(kinds))}:
+    for kind in {types.Array, *(type(array) for array in arrays_in(kinds))}:
         manager.register(kind, partial(PassedArrayModel, context))
     return ArgPacker(manager, kinds)
-
-
-def _arrays_in(kinds: Iterable[types.Type]) -> Iterator[types.Array]:
-    for kind in kinds:
-        if isinstance(kind, types.BaseTuple):
-            yield from _arrays_in(kind)
-        elif isinstance(kind, types.Array):
-            yield kind
 
 
 def parameters_of(names: Sequence[str], packer: Any, arguments: Sequence[ir.Argument]) -> tuple[tuple[str, str], ...]:

@@ -26,6 +26,10 @@ class KernelModule(Protocol):
         """The offset of each argument in the packed arguments."""
 
     @property
+    def argument_types(self) -> tuple[Any, ...]:
+        """Numba's types of the arguments."""
+
+    @property
     def argument_bytes(self) -> int:
         """Bytes of the packed arguments."""
 

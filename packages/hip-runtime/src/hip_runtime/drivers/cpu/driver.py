@@ -17,7 +17,7 @@ from hip_runtime.drivers.cpu.device_attributes import attribute, read_attributes
 from hip_runtime.drivers.cpu.diagnostics import observers
 from hip_runtime.drivers.cpu.execution import block_scheduler
 from hip_runtime.drivers.cpu.graphs import CpuExecutable, CpuGraph, CpuRecording
-from hip_runtime.drivers.cpu.launches import BlockLauncher, CpuLaunches
+from hip_runtime.drivers.cpu.launches import BlockLauncher, CpuLaunches, LikelyLauncher
 from hip_runtime.drivers.cpu.memory import heap
 from hip_runtime.drivers.cpu.memory.written_bytes import WrittenBytes, after
 from hip_runtime.drivers.cpu.modules import CpuFunction, CpuModule
@@ -205,14 +205,15 @@ class CpuDriver:
         self.launcher(function, block, dynamic_shared, cooperative)(arguments, grid, stream, owners, describe)
 
     def launcher(self, function: CpuFunction, block: Dim3, dynamic_shared: int, cooperative: bool) -> Launcher:
-        return BlockLauncher(self._launches, function, block, dynamic_shared, cooperative).launch
+        kind = BlockLauncher if function.likely is None else LikelyLauncher
+        return kind(self._launches, function, block, dynamic_shared, cooperative).launch
 
     def prepare(self, function: CpuFunction, block: Dim3, describe: Describe | None = None) -> None:
         """Generate the machine code of *function* for blocks of the shape *block*, unless it exists, and start the
         threads that run it."""
         if self._launches.dispatch is None:
             self._launches.start()
-        self._launches.finalise(function, block, describe)
+        self._launches.finalise(function.likely or function, block, describe)
 
     # streams and events
 

@@ -149,3 +149,33 @@ class BlockLauncher:
     ) -> int | None:
         name, memory = self._function.kernel.name, self._common.heap.limit
         return run_with_contexts(dispatch, name, program, arguments, grid, memory)  # type: ignore[arg-type]
+
+
+class LikelyLauncher:
+    """Launches *function*, which has code for its likely arguments: that where a launch passes these, else the other.
+    Either is compiled when it is first needed."""
+
+    __slots__ = ("_launch", "_launch_likely", "_likely")
+
+    def __init__(
+        self, common: CpuLaunches, function: CpuFunction, block: Dim3, dynamic_shared: int, cooperative: bool
+    ) -> None:
+        assert function.likely is not None
+        self._launch = BlockLauncher(common, function, block, dynamic_shared, cooperative).launch
+        self._launch_likely = BlockLauncher(common, function.likely, block, dynamic_shared, cooperative).launch
+        kernel = function.likely.kernel
+        places = [(kernel.parameters[position], number) for position, number in kernel.likely_arguments]
+        self._likely = [
+            (slice(place.offset, place.offset + place.size), number.to_bytes(place.size, "little", signed=True))
+            for place, number in places
+        ]
+
+    def launch(
+        self, arguments: bytes, grid: Dim3, stream: int, owners: object = None, describe: Describe | None = None
+    ) -> None:
+        """Launch over *grid*; see `hip_runtime.driver.Driver.launch`."""
+        for place, number in self._likely:
+            if arguments[place] != number:
+                self._launch(arguments, grid, stream, owners, describe)
+                return
+        self._launch_likely(arguments, grid, stream, owners, describe)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 import weakref
+from dataclasses import replace
 from pathlib import Path
 
 from hip_devicelib.codeobject import CodeObject, Kernel
@@ -48,11 +49,14 @@ class CpuModule:
 
 
 class CpuFunction:
-    """One kernel, and its program for each block shape that it was launched with."""
+    """One kernel, and its program for each block shape that it was launched with. Those of a *likely* one are for
+    launches that pass its likely arguments only."""
 
-    def __init__(self, module: CpuModule, kernel: Kernel) -> None:
+    def __init__(self, module: CpuModule, kernel: Kernel, *, likely: bool = False) -> None:
         self.module = module
-        self.kernel = kernel
+        self.kernel = kernel if likely else replace(kernel, likely_arguments=())
+        self.likely = CpuFunction(module, kernel, likely=True) if kernel.likely_arguments and not likely else None
+        """The same kernel for its likely arguments, if it has any."""
         self.workers: dict[Dim3, program.Program] = {}
         self._kept: CodeCache | None = None
         self._resizable: dict[object, list[program.Program]] = {}
@@ -62,10 +66,13 @@ class CpuFunction:
     @property
     def forms(self) -> dict[Dim3, tuple[str, str]]:
         """The form of its code (see `strategies.form_choice`) for each block shape it was compiled for, and why."""
-        return {block: (program.form, program.reason) for block, program in self.workers.items()}
+        found = {block: (program.form, program.reason) for block, program in self.workers.items()}
+        return found if self.likely is None else {**found, **self.likely.forms}
 
     def keep_code(self, directory: Path, variable: str) -> None:
         """Keep programs in *directory* from one process to the next, see `code_cache`."""
+        if self.likely is not None:
+            self.likely.keep_code(directory, variable)
         try:
             self._kept = CodeCache(directory, variable)
         except CacheError as error:

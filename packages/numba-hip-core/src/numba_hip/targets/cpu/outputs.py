@@ -8,6 +8,7 @@ from hip_devicelib import spmd
 from hip_devicelib.codeobject import CPU_TARGET, CodeObject, Kernel
 from hip_runtime import config
 from hip_runtime.driver import Dim3
+from numba_hip.abi.array_parameters import contiguous_strides
 from numba_hip.errors import OutputError
 from numba_hip.targets.cpu.codegen import CpuCodegen
 from numba_hip.targets.outputs import KernelModule, Outputs
@@ -46,6 +47,7 @@ class CpuOutputs(Outputs):
             module.name, module.parameters, module.argument_bytes, shared_bytes=_shared_bytes(module.bitcode),
             wave_size=module.options.wave_size or config.cpu_wave_size(),
             max_block_threads=module.options.max_block_threads,
+            likely_arguments=contiguous_strides(module.argument_types, module.parameters),
         )  # fmt: skip
 
     def registers(self, module: KernelModule) -> int:

@@ -13,12 +13,13 @@ from hip_runtime.drivers.cpu.analyses.chunk_totals import find_totals
 from hip_runtime.drivers.cpu.analyses.elementwise import mark_elementwise_calls, read_elementwise
 from hip_runtime.drivers.cpu.analyses.global_indices import computes_with_extent
 from hip_runtime.drivers.cpu.analyses.inlined_callees import find_affordable
+from hip_runtime.drivers.cpu.analyses.known_ranges import constant
 from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides, guess_strides
 from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
 from hip_runtime.drivers.cpu.analyses.update_loops import find_update_loops
-from hip_runtime.drivers.cpu.ir.model import Argument, Function
+from hip_runtime.drivers.cpu.ir.model import Argument, Function, Value
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.ir.trace import record
@@ -75,14 +76,14 @@ def read_kernel(
         check_callees(kernel.name, stack_bytes(module, machine.target_data, kernel.name))
     printed = _inline_callees(request, module, item, unroll)
     item.has_lines = printed.has_lines
-    function = read_function(printed, kernel.name, item.module.context)
+    function = _read(request, printed, item)
     blocks = 0
     while len(function.blocks) != blocks and (marked := _find_unrolled(function, unroll, joins_updates and not blocks)):
         blocks = len(function.blocks)  # as many are left if LLVM does not unroll what is marked
         module = request.context.read_text(mark_unrolled(module, kernel.name, marked))
         unroll_marked(module, machine)
         printed = PrintedModule(module)
-        function = read_function(printed, kernel.name, item.module.context)
+        function = _read(request, printed, item)
     record("read", function)
     joins = tiles and request.is_tileable and joins_for_rows(function, request.block[0], request.chosen_width)
     if item.lengths is not None and (
@@ -118,6 +119,20 @@ def read_kernel(
         updates = find_totals(function)
         item.totals = ChunkTotals(item, updates) if updates else None
     return KernelGraph(function, module, item, frozen, spin_loops, strides, tile.rows_from)
+
+
+def _read(request: KernelRequest, printed: PrintedModule, item: WorkItem) -> Function:
+    """The graph of the kernel in *printed*, with its likely arguments as constants."""
+    function = read_function(printed, request.kernel.name, item.module.context)
+    _, *passed = function.arguments  # the first one is the work item
+    known: dict[Value, Value] = {}
+    for position, number in request.kernel.likely_arguments:
+        kind = passed[position].type
+        assert isinstance(kind, ir.IntType)
+        known[passed[position]] = constant(kind, number)
+    for value in function.instructions() if known else ():
+        value.operands = [known.get(operand, operand) for operand in value.operands]
+    return function
 
 
 def _simplify(function: Function, merges_values: bool) -> None:

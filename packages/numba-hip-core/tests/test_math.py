@@ -259,6 +259,45 @@ def test_the_power_operator():
     np.testing.assert_allclose(out, np.stack([x**y, x**2, x**0.5], axis=1), rtol=1e-14)
 
 
+@hip.jit
+def known_powers(x, out):
+    i = hip.grid(1)
+    out[i, 0] = x[i] ** 0.5
+    out[i, 1] = x[i] ** 2.0
+    out[i, 2] = x[i] ** 1.0
+    out[i, 3] = x[i] ** -1.0
+    out[i, 4] = math.pow(x[i], 2)
+    out[i, 5] = math.pow(x[i], 0.5)
+    out[i, 6] = x[i] ** 1.5
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_powers_that_are_one_operation(dtype):
+    x = cast(SPECIAL + ORDINARY, dtype)
+    out = np.zeros((x.size, 7))
+    known_powers[1, x.size](x, out)
+    exponents = np.array([0.5, 2, 1, -1, 2, 0.5, 1.5])  # an array: for a number NumPy takes roots, of -0 and -inf, too
+    with np.errstate(all="ignore"):
+        wanted = np.power(x.astype(np.float64)[:, None], exponents[None, :])
+    np.testing.assert_allclose(out, wanted, rtol=1e-15, atol=0)  # NumPy's are off by a unit here and there
+    numbers = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.signbit(out[numbers]), np.signbit(wanted[numbers]))
+    np.testing.assert_array_equal(out[x > 0, 0], np.sqrt(x[x > 0], dtype=np.float64))
+
+
+@pytest.mark.parametrize("target", [None, "gfx942"])
+def test_powers_that_are_one_operation_call_no_function(target):
+    def kernel(x, out):
+        i = hip.grid(1)
+        out[i] = x[i] ** 0.5 + x[i] ** 2.0 + math.pow(x[i], 2) + 1.0 / x[i] ** -1.0
+
+    code, _ = hip.compile(kernel, "(float64[::1], float64[::1])", target=target or "cpu", output="llvm")
+    text = code if isinstance(code, str) else code.decode()
+    assert "sqrt.f64" in text
+    assert "pow" not in text
+    assert text.count("fma") < 10  # of which the power of any exponent has dozens
+
+
 def test_complex_numbers():
     import cmath
 

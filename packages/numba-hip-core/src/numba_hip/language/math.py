@@ -10,6 +10,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.core.typing.templates import ConcreteTemplate, signature
 
+from numba_hip.language.known_powers import write_known_power
 from numba_hip.language.registry import lowering, typing
 from numba_hip.language.saturation import to_integer
 
@@ -152,7 +153,10 @@ _lower_scaling(math.radians, math.pi / 180.0)
 @lowering.lower(math.pow, types.Float, types.Float)
 @lowering.lower(math.pow, types.Float, types.Integer)
 def _pow(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    return _call(context, builder, "pow", sig, args)
+    base = context.cast(builder, args[0], sig.args[0], sig.return_type)
+    known = args[1].constant if isinstance(args[1], ir.Constant) else None
+    power = write_known_power(context, builder, base, known) if isinstance(known, (int, float)) else None
+    return _call(context, builder, "pow", sig, args) if power is None else power
 
 
 @lowering.lower(math.fmod, types.Float, types.Float)

@@ -93,6 +93,22 @@ LEFT = {
         "%e = sub i64 %i, 100\n  %a = uitofp i64 %e to double\n  %q = fdiv double %a, 7.000000e+00" + SATURATED
     ),
 }
+BY_ARGUMENT = """%e = sub nsw i64 %i, {less}
+  %a = sitofp i64 %e to double
+  %c = sitofp {kind} {divisor} to double
+  %q = fdiv double %a, %c"""
+GUARDED = {
+    "by an int64": BY_ARGUMENT.format(less=100, kind="i64", divisor="%n") + SATURATED,
+    "by an int32": BY_ARGUMENT.format(less=0, kind="i32", divisor="%m") + SATURATED,
+    "to an int32": (
+        BY_ARGUMENT.format(less=100, kind="i32", divisor="%m") + SATURATED.replace("%r =", "%v =")
+        + "\n  %narrow = trunc i64 %v to i32\n  %r = sext i32 %narrow to i64"
+    ),
+    "with tests of its own": (
+        BY_ARGUMENT.format(less=100, kind="i64", divisor="%n") + SATURATED.replace("%r =", "%v =")
+        + "\n  %large = fcmp ult double %q, 0x43E0000000000000\n  %r = select i1 %large, i64 %v, i64 -5"
+    ),
+}  # fmt: skip
 BLOCKS, THREADS = 5, 48
 
 
@@ -142,3 +158,40 @@ def test_results_are_those_of_float64(device: Device, lines: str, form: str) -> 
         given, out = to_device(numbers), to_device(np.zeros_like(numbers))
         function.launch(BLOCKS, THREADS, pack(function.kernel, out.address, given.address, 9, 9))
         np.testing.assert_array_equal(out.copy_to_host(), expected)
+
+
+@pytest.mark.parametrize("lines", GUARDED.values(), ids=GUARDED)
+def test_divisors_that_may_be_zero_are_tested_once(lines: str) -> None:
+    function = _read(lines)
+    assert divide_as_integers(function)
+    opcodes = [value.opcode for value in function.instructions()]
+    assert opcodes.count("sdiv") == 1
+    assert not {"fdiv", "fcmp", "fptosi"} & set(opcodes)
+    assert not list(find_problems(function))
+
+
+@pytest.mark.parametrize("form", ["loop", "vectors", "regions"])
+@pytest.mark.parametrize("divisor", [0, 1, -1, 7, -7, 1000, 2**31 - 1, -(2**31)])
+@pytest.mark.parametrize("case", GUARDED)
+@pytest.mark.sample(12)
+def test_what_becomes_of_zero_is_that_of_float64(device: Device, case: str, divisor: int, form: str) -> None:
+    dividends = np.arange(BLOCKS * THREADS) - (0 if case == "by an int32" else 100)
+    if divisor:
+        expected = np.trunc(dividends / divisor).astype(np.int64)
+    else:
+        expected = np.select([dividends > 0, dividends < 0], [2**63 - 1, -(2**63)], 0)
+        if case == "to an int32":
+            expected = expected.astype(np.int32).astype(np.int64)
+        if case == "with tests of its own":
+            expected[dividends > 0] = -5
+    parameters = [("out", "ptr"), ("numbers", "ptr"), ("n", "i64"), ("m", "i32")]
+    function = device.load(code(KERNEL.format(lines=GUARDED[case]), "k", parameters)).function("k")
+    with config.cpu_form.scope(form):
+        out = to_device(np.zeros_like(expected))
+        function.launch(BLOCKS, THREADS, pack(function.kernel, out.address, out.address, divisor, divisor))
+        np.testing.assert_array_equal(out.copy_to_host(), expected)
+
+
+def test_quotients_that_are_used_as_such_stay() -> None:
+    function = _read(BY_BLOCK + SATURATED + "\n  %fraction = bitcast double %q to i64\n  store i64 %fraction, ptr %out")
+    assert not divide_as_integers(function)

@@ -1,16 +1,23 @@
-"""The magnitudes of integers and of float64 constants: how large what a kernel computes from its indices can be."""
+"""How large numbers can be that a kernel computes from its indices, and whether they are computed from these alone."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
+from typing import Any
 
 from llvmlite import ir
 
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
-from hip_runtime.drivers.cpu.ir.model import Constant, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import Argument, Constant, Instruction, Value
 
 _DEEPEST = 16
 """Instructions that an integer is followed through."""
+
+_INDICES = frozenset(name(axis) for name in (spmd.thread_idx, spmd.block_idx) for axis in spmd.AXES)
+_SHAPES = frozenset(name(axis) for name in (spmd.block_dim, spmd.grid_dim) for axis in spmd.AXES)
+_ARITHMETIC = frozenset({"add", "sub", "mul", "shl", "or", "zext", "sext", "freeze"})
 
 _WIDEST = 32
 """Bits of integers whose magnitude is known from their type."""
@@ -60,6 +67,25 @@ def is_positive(value: Value) -> bool:
     if value.opcode in ("zext", "sext"):
         return is_positive(value.operands[0])
     return bool(value.ranges) and len(value.ranges) == 2 and 0 < value.ranges[0] < value.ranges[1]
+
+
+def is_of_launch(value: Value) -> bool:
+    """Whether *value* is computed from arguments of the kernel and the shapes of grid and blocks alone: the same in all
+    threads."""
+    return _computes(value, lambda leaf: isinstance(leaf, Argument) or leaf.callee in _SHAPES, _DEEPEST)
+
+
+def computes_from_indices(value: Value) -> bool:
+    """Whether *value* is computed from the indices of the thread and its block and what `is_of_launch` alone."""
+    return _computes(value, lambda leaf: isinstance(leaf, Argument) or leaf.callee in _SHAPES | _INDICES, _DEEPEST)
+
+
+def _computes(value: Value, is_leaf: Callable[[Any], bool], depth: int) -> bool:
+    if isinstance(value, Constant) or (isinstance(value, (Argument, Instruction)) and is_leaf(value)):
+        return True
+    if not isinstance(value, Instruction) or value.opcode not in _ARITHMETIC or not depth:
+        return False
+    return all(_computes(operand, is_leaf, depth - 1) for operand in value.operands)
 
 
 def float_number(value: Value) -> float | None:

@@ -1,4 +1,4 @@
-"""Divides integers as such where a kernel divides them as float64 and drops the fraction: ``int(i / hip.blockDim.x)``.
+"""Divides integers as such where a kernel divides them as float64 and drops the fraction: ``int(i / width)``.
 
 That is how C's integer division is often written in Python. As float64 the row of a thread found so differs from lane
 to lane for all that is known; as an integer division it is known to be the same in a block, or in most gangs.
@@ -6,6 +6,9 @@ to lane for all that is known; as an integer division it is known to be the same
 The two are equal where the dividend is below 2**53, so that it is exact as float64. If ``a = q * b + r``, then
 ``a / b`` is at least ``1 / b`` from the next integer, which relative to ``a / b`` is ``1 / a``, more than it is rounded
 by. If the divisor is not exact, it is at least 2**53, and both quotients are 0.
+
+The conversion saturates, which the dividend's size decides, too. A divisor that may be 0 is one that is the same in all
+threads, so that one test of it tells; what becomes of an infinite quotient, and of 0 / 0, is known then.
 """
 
 from __future__ import annotations
@@ -17,8 +20,14 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.known_ranges import constant
-from hip_runtime.drivers.cpu.analyses.magnitudes import find_magnitude, float_number, is_positive
-from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
+from hip_runtime.drivers.cpu.analyses.magnitudes import (
+    computes_from_indices,
+    find_magnitude,
+    float_number,
+    is_of_launch,
+    is_positive,
+)
+from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1, I64
 from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
 
@@ -28,36 +37,36 @@ _EXACT = 1 << 53
 _LONGEST_SHIFT = 52
 """Powers of two up to this one have an inverse that LLVM multiplies by."""
 
+_INFINITY = float("inf")
+
 
 @dataclass(frozen=True)
 class _Quotient:
-    """*dividend*, whose magnitude is at most *most*, divided by *divisor*, which is positive, as float64."""
+    """*dividend*, whose magnitude is at most *most*, divided by *divisor*, which may be 0 unless it *is_positive*, as
+    float64."""
 
+    value: Instruction
     dividend: Value
     divisor: Value
     most: int
+    is_positive: bool
 
 
 def divide_as_integers(function: Function) -> bool:
-    """Write the divisions of *function* by what is positive so, and decide the tests whether their results fit; whether
-    there were any."""
-    quotients: dict[Value, _Quotient] = {
-        value: found for value in function.instructions() if (found := _find_quotient(value)) is not None
-    }
+    """Write such divisions of *function* so, where nothing but an integer is made of them; whether there were any."""
+    if not any(value.opcode == "fptosi" for value in function.instructions()):
+        return False
+    users: dict[Value, list[Instruction]] = {}
+    for user in function.instructions():
+        for operand in user.operands:
+            users.setdefault(operand, []).append(user)
     replaced: dict[Value, Value] = {}
-    for block in function.blocks if quotients else ():
+    for block in function.blocks:
         for value in list(block.instructions):
-            value.operands = [replaced.get(operand, operand) for operand in value.operands]
-            found = quotients.get(value.operands[0]) if value.operands else None
-            if value.opcode == "fptosi" and found is not None and _holds(value.type, found):
-                made = _write(value, found)
-                place = block.instructions.index(value)
-                block.instructions[place : place + 1] = made
-                replaced[value] = made[-1]
-            elif value.opcode == "fcmp" and found is not None and (known := _decide(value, found)) is not None:
-                replaced[value] = constant(I1, known)
-            elif value.opcode == "select" and (chosen := signed_number(value.operands[0])) is not None:
-                replaced[value] = value.operands[1 if chosen else 2]
+            quotient = _find_quotient(value)
+            chain = None if quotient is None else _Chain.of(quotient, block, users)
+            if chain is not None:
+                replaced.update(_Writer(chain, block).write())
     if not replaced:
         return False
     for value in function.instructions():
@@ -70,10 +79,13 @@ def _find_quotient(value: Instruction) -> _Quotient | None:
     if value.opcode not in ("fdiv", "fmul") or not isinstance(value.type, ir.DoubleType):
         return None
     dividend, divisor = _find_integer(value.operands[0]), _find_divisor(value)
-    if dividend is None or divisor is None or not is_positive(divisor):
+    if dividend is None or divisor is None:
+        return None
+    positive = is_positive(divisor)
+    if not positive and not (is_of_launch(divisor) and computes_from_indices(dividend)):
         return None
     most = find_magnitude(dividend)
-    return _Quotient(dividend, divisor, most) if most is not None and most < _EXACT else None
+    return _Quotient(value, dividend, divisor, most, positive) if most is not None and most < _EXACT else None
 
 
 def _find_integer(value: Value) -> Value | None:
@@ -95,36 +107,173 @@ def _find_divisor(value: Instruction) -> Value | None:
     return _find_integer(value.operands[1]) if value.opcode == "fdiv" else None
 
 
-def _holds(kind: ir.Type, quotient: _Quotient) -> bool:
-    """Whether integers of type *kind* can be *quotient*."""
-    return isinstance(kind, ir.IntType) and quotient.most < 1 << (kind.width - 1)
+class _Chain:
+    """What is computed of *quotient* in its block by comparing it with constants, selecting and converting it."""
+
+    def __init__(self, quotient: _Quotient) -> None:
+        self.quotient = quotient
+        self.values: set[Value] = {quotient.value}
+        self.roots: list[Instruction] = []
+        """Those that others use."""
+
+    @classmethod
+    def of(cls, quotient: _Quotient, block: Block, users: dict[Value, list[Instruction]]) -> _Chain | None:
+        """That of *quotient*, which is in *block*; ``None`` if it is used as a number with a fraction."""
+        chain = cls(quotient)
+        begin = block.instructions.index(quotient.value)
+        chain.values.update(value for value in block.instructions[begin + 1 :] if chain._joins(value))
+        found = [value for value in block.instructions[begin:] if value in chain.values]
+        chain.roots = [value for value in found if not chain.values.issuperset(users.get(value, ()))]
+        if any(isinstance(root.type, ir.DoubleType) for root in chain.roots) or not any(
+            value.opcode == "fptosi" for value in found
+        ):
+            return None
+        return chain
+
+    def _joins(self, value: Instruction) -> bool:
+        """Whether *value* is computed of the chain so far; adds it then."""
+        first = value.operands[0] if value.operands else None
+        joins = False
+        if value.opcode == "fcmp":
+            joins = first in self.values and self._decide(value) is not None
+        elif value.opcode == "fptosi":
+            joins = first in self.values and self._fits(value.type)
+        elif value.opcode in ("trunc", "sext", "zext"):
+            joins = first in self.values
+        elif value.opcode == "select":
+            joins = not self.values.isdisjoint(value.operands) and all(map(self._is_known, value.operands))
+        if joins:
+            self.values.add(value)
+        return joins
+
+    def _is_known(self, value: Value) -> bool:
+        return value in self.values or signed_number(value) is not None or float_number(value) is not None
+
+    def _fits(self, kind: ir.Type) -> bool:
+        """Whether integers of type *kind* can be the quotient."""
+        return isinstance(kind, ir.IntType) and self.quotient.most < 1 << (kind.width - 1)
+
+    def _decide(self, test: Instruction) -> bool | None:
+        """The result of *test*, if the quotient's magnitude decides it: of a comparison with a constant."""
+        limit = float_number(test.operands[1])
+        if limit is None or math.isnan(limit):
+            return None
+        if test.predicate in ("ord", "uno"):
+            return test.predicate == "ord"
+        if abs(limit) <= self.quotient.most or test.predicate[1:] not in _ORDERS:
+            return None
+        return (test.predicate[1] == "l") == (limit > 0)
+
+    def decided(self, value: Value) -> Value:
+        """*value* without what the quotient's magnitude decides: a conversion, or a constant."""
+        while isinstance(value, Instruction) and value in self.values:
+            if value.opcode == "fcmp":
+                return constant(I1, bool(self._decide(value)))
+            if value.opcode != "select":
+                break
+            chosen = signed_number(self.decided(value.operands[0]))
+            if chosen is None:
+                break
+            value = value.operands[1 if chosen else 2]
+        return value
+
+    def evaluate(self, value: Value, quotient: float) -> float:
+        """*value* if the quotient is *quotient*, which is no finite number."""
+        if value is self.quotient.value:
+            return quotient
+        if not isinstance(value, Instruction) or value not in self.values:
+            number = signed_number(value)
+            return float_number(value) or 0.0 if number is None else number
+        parts = [self.evaluate(operand, quotient) for operand in value.operands]
+        if value.opcode == "fcmp":
+            return _compare(value.predicate, parts[0], parts[1])
+        if value.opcode == "select":
+            return parts[1] if parts[0] else parts[2]
+        bits = int(value.type.width)
+        if value.opcode == "fptosi":  # which is undefined beyond the type
+            return int(parts[0]) if -(1 << (bits - 1)) <= parts[0] < 1 << (bits - 1) else 0
+        whole = int(parts[0])
+        if value.opcode == "zext":
+            return whole % (1 << int(value.operands[0].type.width))
+        return (whole + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
 
 
-def _write(value: Instruction, quotient: _Quotient) -> list[Instruction]:
-    """The instructions that compute *quotient* in place of *value*, the last of which is it."""
-    made: list[Instruction] = []
-
-    def make(kind: ir.Type, opcode: str, operands: list[Value], suffix: str) -> Value:
-        made.append(Instruction(kind, opcode, operands, value.name + suffix, location=value.location))
-        return made[-1]
-
-    widened = [
-        part if part.type == I64 else make(I64, "sext", [part], f".{name}")
-        for part, name in ((quotient.dividend, "dividend"), (quotient.divisor, "divisor"))
-    ]
-    whole = make(I64, "sdiv", widened, ".quotient")
-    if value.type != I64:
-        make(value.type, "trunc", [whole], ".narrow")
-    return made
+_ORDERS = ("gt", "ge", "lt", "le")
 
 
-def _decide(test: Instruction, quotient: _Quotient) -> bool | None:
-    """The result of *test*, which compares *quotient* with a constant, if the quotient's magnitude decides it."""
-    limit = float_number(test.operands[1])
-    if limit is None or math.isnan(limit):
-        return None
-    if test.predicate in ("ord", "uno"):
-        return test.predicate == "ord"
-    if abs(limit) <= quotient.most or test.predicate[1:] not in ("gt", "ge", "lt", "le"):
-        return None
-    return (test.predicate[1] == "l") == (limit > 0)
+def _compare(predicate: str, left: float, right: float) -> bool:
+    if math.isnan(left) or math.isnan(right):
+        return predicate[0] == "u"
+    if predicate in ("ord", "uno"):
+        return predicate == "ord"
+    order = predicate[1:]
+    return (left < right if order[0] == "l" else left > right) or (order[1] == "e" and left == right)
+
+
+class _Writer:
+    """Writes the roots of *chain*, which is in *block*, with an integer division."""
+
+    def __init__(self, chain: _Chain, block: Block) -> None:
+        self._chain = chain
+        self._quotient = chain.quotient
+        self._block = block
+        self._made: list[Instruction] = []
+        self._source = chain.quotient.value
+
+    def write(self) -> dict[Value, Value]:
+        """Each root with what takes its place."""
+        quotient = self._quotient
+        dividend, divisor = (self._widen(part) for part in (quotient.dividend, quotient.divisor))
+        zero = None
+        if not quotient.is_positive:
+            zero = self._compare(divisor, "eq")
+            divisor = self._make(I64, "select", zero, constant(I64, 1), divisor)
+        whole = self._make(I64, "sdiv", dividend, divisor)
+        self._insert(self._source)
+        found: dict[Value, Value] = {}
+        for root in self._chain.roots:
+            self._source = root
+            known = self._convert(root, whole)
+            if zero is not None:
+                known = self._make(root.type, "select", zero, self._of_zero(root, dividend), known)
+            self._insert(root)
+            found[root] = known
+        return found
+
+    def _convert(self, value: Value, whole: Value) -> Value:
+        """*value* of the chain, where the quotient is *whole*."""
+        decided = self._chain.decided(value)
+        if not isinstance(decided, Instruction) or decided not in self._chain.values:
+            return decided
+        if decided.opcode == "fptosi":
+            return whole if decided.type == I64 else self._make(decided.type, "trunc", whole)
+        return self._make(decided.type, decided.opcode, *(self._convert(part, whole) for part in decided.operands))
+
+    def _of_zero(self, root: Instruction, dividend: Value) -> Value:
+        """*root* where the divisor is 0, by the sign of *dividend*."""
+        above, below, none = (
+            constant(root.type, int(self._chain.evaluate(root, number)))
+            for number in (_INFINITY, -_INFINITY, float("nan"))
+        )
+        other = self._make(root.type, "select", self._compare(dividend, "slt"), below, none)
+        return self._make(root.type, "select", self._compare(dividend, "sgt"), above, other)
+
+    def _widen(self, value: Value) -> Value:
+        return value if value.type == I64 else self._make(I64, "sext", value)
+
+    def _compare(self, value: Value, predicate: str) -> Value:
+        """Whether *value* compares with 0 so."""
+        return self._make(I1, "icmp", value, constant(I64, 0), predicate=predicate)
+
+    def _make(self, kind: ir.Type, opcode: str, *operands: Value, predicate: str = "") -> Value:
+        name = f"{self._source.name}.{opcode}.{len(self._made)}"
+        self._made.append(
+            Instruction(kind, opcode, list(operands), name, predicate=predicate, location=self._source.location)
+        )
+        return self._made[-1]
+
+    def _insert(self, place: Instruction) -> None:
+        """Insert what was made before *place*."""
+        index = self._block.instructions.index(place)
+        self._block.instructions[index:index] = self._made
+        self._made = []

@@ -269,17 +269,21 @@ def known_powers(x, out):
     out[i, 4] = math.pow(x[i], 2)
     out[i, 5] = math.pow(x[i], 0.5)
     out[i, 6] = x[i] ** 1.5
+    out[i, 7] = np.power(x[i], 2)
+    out[i, 8] = np.power(x[i], 0.5)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_powers_that_are_one_operation(dtype):
     x = cast(SPECIAL + ORDINARY, dtype)
-    out = np.zeros((x.size, 7))
+    out = np.zeros((x.size, 9))
     known_powers[1, x.size](x, out)
-    exponents = np.array([0.5, 2, 1, -1, 2, 0.5, 1.5])  # an array: for a number NumPy takes roots, of -0 and -inf, too
+    exponents = np.array([0.5, 2, 1, -1, 2, 0.5, 1.5, 2, 0.5])  # for a number NumPy takes roots, of -0 and -inf, too
     with np.errstate(all="ignore"):
         wanted = np.power(x.astype(np.float64)[:, None], exponents[None, :])
-    np.testing.assert_allclose(out, wanted, rtol=1e-15, atol=0)  # NumPy's are off by a unit here and there
+        wanted[:, 7:] = np.power(x[:, None], exponents[None, 7:].astype(dtype))  # which has the type of its array
+    np.testing.assert_allclose(out[:, :7], wanted[:, :7], rtol=1e-15)  # NumPy's are off by a unit here and there
+    np.testing.assert_allclose(out[:, 7:], wanted[:, 7:], rtol=2 * np.finfo(dtype).eps)
     numbers = ~np.isnan(wanted)
     np.testing.assert_array_equal(np.signbit(out[numbers]), np.signbit(wanted[numbers]))
     np.testing.assert_array_equal(out[x > 0, 0], np.sqrt(x[x > 0], dtype=np.float64))
@@ -289,7 +293,7 @@ def test_powers_that_are_one_operation(dtype):
 def test_powers_that_are_one_operation_call_no_function(target):
     def kernel(x, out):
         i = hip.grid(1)
-        out[i] = x[i] ** 0.5 + x[i] ** 2.0 + math.pow(x[i], 2) + 1.0 / x[i] ** -1.0
+        out[i] = x[i] ** 0.5 + x[i] ** 2.0 + math.pow(x[i], 2) + 1.0 / x[i] ** -1.0 + np.power(x[i], 2)
 
     code, _ = hip.compile(kernel, "(float64[::1], float64[::1])", target=target or "cpu", output="llvm")
     text = code if isinstance(code, str) else code.decode()

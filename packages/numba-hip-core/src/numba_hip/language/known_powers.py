@@ -1,4 +1,5 @@
-"""Powers whose exponent is written in the kernel as a number with a fraction, or passed to `math.pow`: ``x ** 0.5``.
+"""Powers whose exponent is a number that is written in the kernel, if not by ``x ** 2``: ``x ** 0.5``, `math.pow`,
+`numpy.power`.
 
 Those that one operation gives are rounded correctly so, and take a tenth of the time.
 """
@@ -9,10 +10,13 @@ from typing import Any
 
 from llvmlite import ir
 
+I1 = ir.IntType(1)
 
-def write_known_power(context: Any, builder: ir.IRBuilder, base: ir.Value, exponent: float) -> ir.Value | None:
-    """*base*, a float or double, to the power of *exponent*, if that is one operation; else ``None``. Special values
+
+def write_known_power(context: Any, builder: ir.IRBuilder, base: ir.Value, power: ir.Value) -> ir.Value | None:
+    """*base*, a float or double, to the *power*, if that is a constant and one operation; else ``None``. Special values
     are those of C's ``pow`` (C17, F.10.4.4): where a square root is -0 or that of minus infinity, it is another."""
+    exponent = _find_number(power)
     if exponent == 1:
         return base
     if exponent == 2:
@@ -25,3 +29,11 @@ def write_known_power(context: Any, builder: ir.IRBuilder, base: ir.Value, expon
     infinity = float("inf")
     is_least = builder.fcmp_ordered("==", base, ir.Constant(base.type, -infinity))
     return builder.select(is_least, ir.Constant(base.type, infinity), root)
+
+
+def _find_number(value: ir.Value) -> float | None:
+    """The number that *value* is, if it is one in the kernel's source: a constant, or one that was converted."""
+    if isinstance(value, ir.CastInstr) and value.opname in ("sitofp", "fpext") and value.operands[0].type != I1:
+        (value,) = value.operands
+    number = value.constant if isinstance(value, ir.Constant) else None
+    return number if isinstance(number, (int, float)) and not isinstance(number, bool) else None

@@ -154,9 +154,8 @@ _lower_scaling(math.radians, math.pi / 180.0)
 @lowering.lower(math.pow, types.Float, types.Integer)
 def _pow(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     base = context.cast(builder, args[0], sig.args[0], sig.return_type)
-    known = args[1].constant if isinstance(args[1], ir.Constant) else None
-    power = write_known_power(context, builder, base, known) if isinstance(known, (int, float)) else None
-    return _call(context, builder, "pow", sig, args) if power is None else power
+    known = write_known_power(context, builder, base, args[1])
+    return _call(context, builder, "pow", sig, args) if known is None else known
 
 
 @lowering.lower(math.fmod, types.Float, types.Float)

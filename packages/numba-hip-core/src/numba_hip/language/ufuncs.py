@@ -26,6 +26,7 @@ from numba_hip.language.division import (
     remainder_loop,
     remainder_of_timedeltas_loop,
 )
+from numba_hip.language.known_powers import write_known_power
 from numba_hip.language.math import scale_by_power_of_two
 from numba_hip.language.registry import lowering
 
@@ -42,8 +43,7 @@ UNARY: dict[np.ufunc, str] = {
 """Ufuncs of one real number, by the name of the function in the C math library."""
 
 BINARY: dict[np.ufunc, str] = {
-    np.arctan2: "atan2", np.hypot: "hypot", np.copysign: "copysign", np.nextafter: "nextafter", np.power: "pow",
-    np.float_power: "pow",
+    np.arctan2: "atan2", np.hypot: "hypot", np.copysign: "copysign", np.nextafter: "nextafter",
 }  # fmt: skip
 """Ufuncs of two real numbers, likewise."""
 
@@ -102,6 +102,12 @@ def _call(name: str) -> Loop:
         return context.call_math(builder, name, args)
 
     return loop
+
+
+def _power(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    del sig
+    known = write_known_power(context, builder, *args)
+    return context.call_math(builder, "pow", args) if known is None else known
 
 
 def _scaled(factor: float) -> Loop:
@@ -266,6 +272,8 @@ def _device_loop(ufunc: np.ufunc, types_of_loop: str) -> Loop | None:
             return _scaled(FACTORS[ufunc])
         return _call(UNARY[ufunc]) if ufunc in UNARY else None
     if types_of_loop in ("ff->f", "dd->d"):
+        if ufunc in (np.power, np.float_power):
+            return _power
         return _call(BINARY[ufunc]) if ufunc in BINARY else None
     if types_of_loop in ("F->F", "D->D"):
         return _compiled(COMPLEX[ufunc]) if ufunc in COMPLEX else None

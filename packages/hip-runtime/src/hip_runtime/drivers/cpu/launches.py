@@ -24,6 +24,9 @@ Dispatch = Callable[..., "int | None"]
 
 _WORD = struct.Struct("<q")
 
+_MOST_REMEMBERED = 64
+"""Arguments that a launcher remembers the code for."""
+
 
 class CpuLaunches:
     """What all launches of one driver have in common."""
@@ -152,30 +155,36 @@ class BlockLauncher:
 
 
 class LikelyLauncher:
-    """Launches *function*, which has code for its likely arguments: that where a launch passes these, else the other.
-    Either is compiled when it is first needed."""
+    """Launches *function*, which has code for its likely arguments, and some for others: see
+    `CpuFunction.for_arguments`. Each is compiled when it is first needed."""
 
-    __slots__ = ("_launch", "_launch_likely", "_likely")
+    __slots__ = ("_launches", "_make", "_places")
 
     def __init__(
         self, common: CpuLaunches, function: CpuFunction, block: Dim3, dynamic_shared: int, cooperative: bool
     ) -> None:
         assert function.likely is not None
-        self._launch = BlockLauncher(common, function, block, dynamic_shared, cooperative).launch
-        self._launch_likely = BlockLauncher(common, function.likely, block, dynamic_shared, cooperative).launch
+
+        def make(passed: tuple[bytes, ...]) -> Callable[..., None]:
+            numbers = tuple(int.from_bytes(number, "little", signed=True) for number in passed)
+            return BlockLauncher(
+                common, function.for_arguments(numbers), block, dynamic_shared, cooperative
+            ).launch  # fmt: skip
+
         kernel = function.likely.kernel
-        places = [(kernel.parameters[position], number) for position, number in kernel.likely_arguments]
-        self._likely = [
-            (slice(place.offset, place.offset + place.size), number.to_bytes(place.size, "little", signed=True))
-            for place, number in places
-        ]
+        parameters = [kernel.parameters[position] for position, _ in kernel.likely_arguments]
+        self._places = [slice(place.offset, place.offset + place.size) for place in parameters]
+        self._make = make
+        self._launches: dict[tuple[bytes, ...], Callable[..., None]] = {}
 
     def launch(
         self, arguments: bytes, grid: Dim3, stream: int, owners: object = None, describe: Describe | None = None
     ) -> None:
         """Launch over *grid*; see `hip_runtime.driver.Driver.launch`."""
-        for place, number in self._likely:
-            if arguments[place] != number:
-                self._launch(arguments, grid, stream, owners, describe)
-                return
-        self._launch_likely(arguments, grid, stream, owners, describe)
+        passed = tuple([arguments[place] for place in self._places])
+        launch = self._launches.get(passed)
+        if launch is None:
+            if len(self._launches) >= _MOST_REMEMBERED:
+                self._launches.clear()
+            launch = self._launches[passed] = self._make(passed)
+        launch(arguments, grid, stream, owners, describe)

@@ -24,6 +24,9 @@ from hip_runtime.errors import ModuleLoadError
 
 _lock = threading.RLock()
 
+_FARTHEST = 4
+"""Times a likely argument that others have code for them, too."""
+
 
 def renew_lock() -> None:
     """Replace the lock in a forked child, where the thread that held it does not exist."""
@@ -57,6 +60,7 @@ class CpuFunction:
         self.kernel = kernel if likely else replace(kernel, likely_arguments=())
         self.likely = CpuFunction(module, kernel, likely=True) if kernel.likely_arguments and not likely else None
         """The same kernel for its likely arguments, if it has any."""
+        self._others: CpuFunction | None = None
         self.workers: dict[Dim3, program.Program] = {}
         self._kept: CodeCache | None = None
         self._resizable: dict[object, list[program.Program]] = {}
@@ -67,7 +71,29 @@ class CpuFunction:
     def forms(self) -> dict[Dim3, tuple[str, str]]:
         """The form of its code (see `strategies.form_choice`) for each block shape it was compiled for, and why."""
         found = {block: (program.form, program.reason) for block, program in self.workers.items()}
-        return found if self.likely is None else {**found, **self.likely.forms}
+        for other in filter(None, (self.likely, self._others)):
+            found = {**found, **other.forms}
+        return found
+
+    def for_arguments(self, numbers: tuple[int, ...]) -> CpuFunction:
+        """The function for launches that pass *numbers* where the likely arguments are: one for these; one for the
+        first others, if none is far from what is likely, as of every second element; and this for any."""
+        assert self.likely is not None
+        likely = self.likely.kernel.likely_arguments
+        if numbers == tuple(number for _, number in likely):
+            return self.likely
+        passed = tuple((position, number) for (position, _), number in zip(likely, numbers, strict=True))
+        with _lock:
+            if self._others is None and all(
+                abs(number) <= _FARTHEST * usual for number, (_, usual) in zip(numbers, likely, strict=True)
+            ):
+                self._others = CpuFunction(
+                    self.module, replace(self.likely.kernel, likely_arguments=passed), likely=True
+                )
+                if self._kept is not None:
+                    self._others._kept = self._kept
+        others = self._others
+        return others if others is not None and others.kernel.likely_arguments == passed else self
 
     def keep_code(self, directory: Path, variable: str) -> None:
         """Keep programs in *directory* from one process to the next, see `code_cache`."""

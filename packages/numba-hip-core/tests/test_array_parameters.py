@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numba import hip, types
+from numba import from_dtype, hip, types
+
+from numba_hip.bfloat import bfloat16
+from numba_hip.float8 import float8_e5m2
 
 
 @hip.jit
@@ -116,6 +119,20 @@ OPEN = {
 def test_innermost_strides_that_a_signature_leaves_open(kinds):
     code = hip.jit(lambda one, other, last: None).compile(kinds)
     assert code.kernel.likely_arguments == OPEN[kinds]
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        (bfloat16, 2), (float8_e5m2, 1), (types.float16, 2), (types.boolean, 1), (types.complex128, 16),
+        (types.NPDatetime("D"), 8), (from_dtype(np.dtype([("a", "i4"), ("b", "f8")])), 12),
+        (types.UnicodeCharSeq(5), 20),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_size_of_any_element_is_known(kind, size):
+    code = hip.jit(lambda array: None).compile((types.Array(kind, 1, "A"),))
+    assert code.kernel.likely_arguments == ((2, size),)
 
 
 def test_innermost_strides_of_further_arguments():

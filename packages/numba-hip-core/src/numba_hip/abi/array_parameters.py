@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from numba.core import types
+from numba.core.errors import NumbaNotImplementedError
 
 from hip_devicelib.codeobject import Parameter
 from numba_hip._numba.typing import as_dtype
@@ -47,7 +48,18 @@ def contiguous_strides(kinds: Iterable[types.Type], parameters: Sequence[Paramet
     found = [last for place in range(len(names)) if (last := _find_last_stride(names, place)) is not None]
     if len(found) != len(open_arrays):
         return ()
-    return tuple((last, as_dtype(kind.dtype).itemsize) for last, kind in zip(found, open_arrays, strict=True))
+    sizes = [_itemsize(kind.dtype) for kind in open_arrays]
+    return tuple((last, size) for last, size in zip(found, sizes, strict=True) if size is not None)
+
+
+def _itemsize(kind: types.Type) -> int | None:
+    """Bytes of an element of type *kind*, if that is known without a target."""
+    if hasattr(kind, "bitwidth"):  # also of types that NumPy lacks
+        return int(kind.bitwidth) // 8
+    try:
+        return int(as_dtype(kind).itemsize)
+    except NumbaNotImplementedError:
+        return None
 
 
 def _find_last_stride(names: Sequence[str], place: int) -> int | None:

@@ -11,6 +11,7 @@ from benchmarks.user_kernels import (
     geometry,
     graphs,
     hashes,
+    idioms,
     learning,
     linear_algebra,
     physics,
@@ -43,6 +44,7 @@ SUBJECTS = (
     scans,
     sorting,
     reductions,
+    idioms,
 )
 
 KERNELS: dict[str, Benchmark] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import partial
+from operator import itemgetter
 
 from hip_runtime.driver import PER_THREAD_STREAM, Describe, Dim3
 from hip_runtime.drivers.cpu.diagnostics.kernel_faults import find_place, read_fault
@@ -18,6 +19,9 @@ from hip_runtime.drivers.cpu.object_code.program import Program
 from hip_runtime.drivers.cpu.stream_table import CpuStreamTable
 from hip_runtime.drivers.cpu.streams import raise_fault
 from hip_runtime.errors import LaunchError
+
+Passed = bytes | tuple[bytes, ...]
+"""What a launch passes for the likely arguments."""
 
 Dispatch = Callable[..., "int | None"]
 """Runs a program over a grid: takes its entry, packed arguments, and the grid's extents; gives a fault's address."""
@@ -158,30 +162,30 @@ class LikelyLauncher:
     """Launches *function*, which has code for its likely arguments, and some for others: see
     `CpuFunction.for_arguments`. Each is compiled when it is first needed."""
 
-    __slots__ = ("_launches", "_make", "_places")
+    __slots__ = ("_launches", "_make", "_read")
 
     def __init__(
         self, common: CpuLaunches, function: CpuFunction, block: Dim3, dynamic_shared: int, cooperative: bool
     ) -> None:
         assert function.likely is not None
-
-        def make(passed: tuple[bytes, ...]) -> Callable[..., None]:
-            numbers = tuple(int.from_bytes(number, "little", signed=True) for number in passed)
-            return BlockLauncher(
-                common, function.for_arguments(numbers), block, dynamic_shared, cooperative
-            ).launch  # fmt: skip
-
         kernel = function.likely.kernel
         parameters = [kernel.parameters[position] for position, _ in kernel.likely_arguments]
-        self._places = [slice(place.offset, place.offset + place.size) for place in parameters]
+        self._read = itemgetter(*(slice(place.offset, place.offset + place.size) for place in parameters))
+        """Gives the bytes of one parameter, or a tuple of those of several."""
+
+        def make(passed: Passed) -> Callable[..., None]:
+            parts = (passed,) if isinstance(passed, bytes) else passed
+            chosen = function.for_arguments(tuple(int.from_bytes(part, "little", signed=True) for part in parts))
+            return BlockLauncher(common, chosen, block, dynamic_shared, cooperative).launch
+
         self._make = make
-        self._launches: dict[tuple[bytes, ...], Callable[..., None]] = {}
+        self._launches: dict[Passed, Callable[..., None]] = {}
 
     def launch(
         self, arguments: bytes, grid: Dim3, stream: int, owners: object = None, describe: Describe | None = None
     ) -> None:
         """Launch over *grid*; see `hip_runtime.driver.Driver.launch`."""
-        passed = tuple([arguments[place] for place in self._places])
+        passed = self._read(arguments)
         launch = self._launches.get(passed)
         if launch is None:
             if len(self._launches) >= _MOST_REMEMBERED:

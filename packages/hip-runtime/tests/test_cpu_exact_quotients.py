@@ -35,6 +35,8 @@ entry:
   ret void
 }}
 !0 = !{{i32 1, i32 1025}}
+!1 = !{{i64 1, i64 0}}
+declare i64 @spmd.dynamic_shared_bytes(ptr)
 """
 SATURATED = """
   %above = fcmp ogt double %q, 0xC3E0000000000000
@@ -85,6 +87,10 @@ LEFT = {
         "%w = sext i32 %s to i64\n  %e = shl i64 %w, 8\n  %a = sitofp i64 %e to double\n"
         "  %q = fdiv double %a, 3.000000e+00" + NARROW
     ),
+    "what is anything but 0": (
+        "%e = call i64 @spmd.dynamic_shared_bytes(ptr %item), !range !1\n  %a = sitofp i64 %e to double\n"
+        "  %q = fdiv double %a, 7.000000e+00" + SATURATED
+    ),
     "a sum that wraps around": (
         "%e = mul i64 %i, 4611686018427387904\n  %f = mul i64 %e, 7\n  %a = sitofp i64 %f to double\n"
         "  %q = fdiv double %a, 7.000000e+00" + SATURATED
@@ -103,6 +109,11 @@ GUARDED = {
     "to an int32": (
         BY_ARGUMENT.format(less=100, kind="i32", divisor="%m") + SATURATED.replace("%r =", "%v =")
         + "\n  %narrow = trunc i64 %v to i32\n  %r = sext i32 %narrow to i64"
+    ),
+    "with a test that is spread": (
+        BY_ARGUMENT.format(less=100, kind="i64", divisor="%n") + SATURATED.replace("%r =", "%v =")
+        + "\n  %large = fcmp oge double %q, 0x43E0000000000000\n  %all = sext i1 %large to i64\n  %w = add i64 %all, 0"
+        + "\n  %r = or i64 %v, %w"
     ),
     "with tests of its own": (
         BY_ARGUMENT.format(less=100, kind="i64", divisor="%n") + SATURATED.replace("%r =", "%v =")
@@ -182,6 +193,8 @@ def test_what_becomes_of_zero_is_that_of_float64(device: Device, case: str, divi
         expected = np.select([dividends > 0, dividends < 0], [2**63 - 1, -(2**63)], 0)
         if case == "to an int32":
             expected = expected.astype(np.int32).astype(np.int64)
+        if case == "with a test that is spread":
+            expected[dividends > 0] = -1
         if case == "with tests of its own":
             expected[dividends > 0] = -5
     parameters = [("out", "ptr"), ("numbers", "ptr"), ("n", "i64"), ("m", "i32")]

@@ -289,14 +289,13 @@ def test_powers_that_are_one_operation(dtype):
     np.testing.assert_array_equal(out[x > 0, 0], np.sqrt(x[x > 0], dtype=np.float64))
 
 
-@pytest.mark.parametrize("target", [None, "gfx942"])
+@pytest.mark.parametrize("target", ["cpu", "gfx942"])
 def test_powers_that_are_one_operation_call_no_function(target):
     def kernel(x, out):
         i = hip.grid(1)
         out[i] = x[i] ** 0.5 + x[i] ** 2.0 + math.pow(x[i], 2) + 1.0 / x[i] ** -1.0 + np.power(x[i], 2)
 
-    code, _ = hip.compile(kernel, "(float64[::1], float64[::1])", target=target or "cpu", output="llvm")
-    text = code if isinstance(code, str) else code.decode()
+    text, _ = hip.compile(kernel, "(float64[::1], float64[::1])", target=target, output="llvm")
     assert "sqrt.f64" in text
     assert "pow" not in text
     assert text.count("fma") < 10  # of which the power of any exponent has dozens

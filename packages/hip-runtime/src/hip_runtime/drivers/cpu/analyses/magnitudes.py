@@ -39,8 +39,10 @@ def find_magnitude(value: Value, depth: int = _DEEPEST) -> int | None:
 
 def _of_result(value: Instruction, depth: int) -> int | None:
     if value.ranges:
-        edges = [edge - (index % 2) for index, edge in enumerate(value.ranges)]
-        return max(map(abs, edges))
+        pairs = list(zip(value.ranges[::2], value.ranges[1::2], strict=True))
+        if any(first >= end for first, end in pairs):  # it wraps around, as of what is not 0
+            return None
+        return max(max(abs(first), abs(end - 1)) for first, end in pairs)
     if value.opcode == "zext":
         bits = value.operands[0].type.width
         unsigned = (1 << bits) - 1 if bits <= _WIDEST else None

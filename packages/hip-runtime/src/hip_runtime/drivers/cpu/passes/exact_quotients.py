@@ -37,7 +37,8 @@ _EXACT = 1 << 53
 _LONGEST_SHIFT = 52
 """Powers of two up to this one have an inverse that LLVM multiplies by."""
 
-_INFINITY = float("inf")
+_CONVERSIONS = ("trunc", "sext", "zext")
+_ORDERS = ("gt", "ge", "lt", "le")
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,9 @@ class _Chain:
         """That of *quotient*, which is in *block*; ``None`` if it is used as a number with a fraction."""
         chain = cls(quotient)
         begin = block.instructions.index(quotient.value)
-        chain.values.update(value for value in block.instructions[begin + 1 :] if chain._joins(value))
+        for value in block.instructions[begin + 1 :]:
+            if chain._joins(value):
+                chain.values.add(value)
         found = [value for value in block.instructions[begin:] if value in chain.values]
         chain.roots = [value for value in found if not chain.values.issuperset(users.get(value, ()))]
         if any(isinstance(root.type, ir.DoubleType) for root in chain.roots) or not any(
@@ -131,20 +134,15 @@ class _Chain:
         return chain
 
     def _joins(self, value: Instruction) -> bool:
-        """Whether *value* is computed of the chain so far; adds it then."""
+        """Whether *value* is computed of the chain so far."""
         first = value.operands[0] if value.operands else None
-        joins = False
         if value.opcode == "fcmp":
-            joins = first in self.values and self._decide(value) is not None
-        elif value.opcode == "fptosi":
-            joins = first in self.values and self._fits(value.type)
-        elif value.opcode in ("trunc", "sext", "zext"):
-            joins = first in self.values
-        elif value.opcode == "select":
-            joins = not self.values.isdisjoint(value.operands) and all(map(self._is_known, value.operands))
-        if joins:
-            self.values.add(value)
-        return joins
+            return first in self.values and self._decide(value) is not None
+        if value.opcode == "fptosi":
+            return first in self.values and self._fits(value.type)
+        if value.opcode == "select":
+            return not self.values.isdisjoint(value.operands) and all(map(self._is_known, value.operands))
+        return value.opcode in _CONVERSIONS and first in self.values
 
     def _is_known(self, value: Value) -> bool:
         return value in self.values or signed_number(value) is not None or float_number(value) is not None
@@ -192,13 +190,9 @@ class _Chain:
         bits = int(value.type.width)
         if value.opcode == "fptosi":  # which is undefined beyond the type
             return int(parts[0]) if -(1 << (bits - 1)) <= parts[0] < 1 << (bits - 1) else 0
-        whole = int(parts[0])
-        if value.opcode == "zext":
-            return whole % (1 << int(value.operands[0].type.width))
-        return (whole + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
-
-
-_ORDERS = ("gt", "ge", "lt", "le")
+        before = int(value.operands[0].type.width)
+        kept = int(parts[0]) % (1 << min(before, bits))
+        return kept - (1 << min(before, bits)) if value.opcode != "zext" and kept >> (min(before, bits) - 1) else kept
 
 
 def _compare(predicate: str, left: float, right: float) -> bool:
@@ -252,8 +246,7 @@ class _Writer:
     def _of_zero(self, root: Instruction, dividend: Value) -> Value:
         """*root* where the divisor is 0, by the sign of *dividend*."""
         above, below, none = (
-            constant(root.type, int(self._chain.evaluate(root, number)))
-            for number in (_INFINITY, -_INFINITY, float("nan"))
+            constant(root.type, int(self._chain.evaluate(root, number))) for number in (math.inf, -math.inf, math.nan)
         )
         other = self._make(root.type, "select", self._compare(dividend, "slt"), below, none)
         return self._make(root.type, "select", self._compare(dividend, "sgt"), above, other)

@@ -9,6 +9,7 @@ from llvmlite import ir
 from spmd_kernels import DECLARATIONS, code, pack
 
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.ir.model import Function
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
@@ -208,3 +209,15 @@ def test_what_becomes_of_zero_is_that_of_float64(device: Device, case: str, divi
 def test_quotients_that_are_used_as_such_stay() -> None:
     function = _read(BY_BLOCK + SATURATED + "\n  %fraction = bitcast double %q to i64\n  store i64 %fraction, ptr %out")
     assert not divide_as_integers(function)
+
+
+def test_a_spread_test_of_an_infinite_quotient_is_all_ones() -> None:
+    function = _read(GUARDED["with a test that is spread"])
+    assert divide_as_integers(function)
+    chosen = {
+        signed_number(operand)
+        for value in function.instructions()
+        if value.opcode == "select"
+        for operand in value.operands[1:]
+    }
+    assert -1 in chosen

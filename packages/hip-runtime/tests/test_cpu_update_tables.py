@@ -219,6 +219,41 @@ def test_an_address_that_is_computed_before_a_branch(device: Device, tabled: lis
     assert set(tabled) == {"or"}
 
 
+@pytest.mark.parametrize("begin", [0, 1000])
+def test_a_store_in_steps_that_may_meet_two_tables(device: Device, tabled: list[str], begin: int) -> None:
+    """Its address is computed before a branch; it meets the elements of both arrays if it starts at their *begin*."""
+    body = """
+      %wide = zext i32 %tx to i64
+      %steps = mul i64 %wide, %step
+      %at = add i64 %steps, %begin
+      %kept = getelementptr i32, ptr %a0, i64 %at
+      %before = load i32, ptr %kept
+      %even = getelementptr i32, ptr %a1, i32 %i
+      %bin = load i32, ptr %even
+      %one = getelementptr i32, ptr %a0, i32 %bin
+      atomicrmw add ptr %one, i32 1 monotonic
+      %other = getelementptr i32, ptr %a2, i32 %bin
+      atomicrmw add ptr %other, i32 2 monotonic
+      %some = icmp sgt i64 %step, 0
+      br i1 %some, label %in, label %end
+    in:
+      %sum = add i32 %i, %before
+      store i32 %sum, ptr %kept
+      br label %end
+    end:
+      ret void
+    """
+    bins = np.random.default_rng(9).integers(0, 10, 128).astype(np.int32)
+    whole = np.zeros(2000, np.int32)
+    numbers = [whole[:1900], bins, whole[10:20]]
+    (found, *_) = run(device, body, numbers, 1, 128, step=3, begin=begin)
+    np.testing.assert_array_equal(found[begin : begin + 3 * 128 : 3][7:], np.arange(7, 128))
+    if begin:
+        counts = np.bincount(bins, minlength=10)
+        np.testing.assert_array_equal(found[:20], [*counts, *(2 * counts)])
+    assert set(tabled) == {"add"}
+
+
 def test_an_operation_whose_result_is_used_is_done_at_once(device: Device, tabled: list[str]) -> None:
     body = """
       %pb = getelementptr i32, ptr %a1, i32 %i

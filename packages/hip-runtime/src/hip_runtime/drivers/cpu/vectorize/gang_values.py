@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from llvmlite import ir
@@ -79,6 +81,13 @@ class GangValues:
         self.block, self.mask, self.lane = block, mask, self.only_lane(block)
         self.values, self._spread, self._divided, self.places = {}, {}, {}, {}
         self._speculated.begin(block)
+
+    @contextmanager
+    def in_branch(self) -> Iterator[None]:
+        """Around code that may not run: values that are first read there are read again behind it."""
+        values, spread, divided = dict(self.values), dict(self._spread), dict(self._divided)
+        yield
+        self.values, self._spread, self._divided = values, spread, divided
 
     @property
     def running(self) -> RunningLanes:

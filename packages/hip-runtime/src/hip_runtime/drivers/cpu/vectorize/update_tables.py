@@ -219,7 +219,7 @@ class UpdateTables:
         limit = builder.add(self._limit_in_bytes(code, table), span)
         between = builder.icmp_unsigned("<", builder.sub(builder.add(low, span), base), limit)
         before = builder.block
-        with builder.if_then(between, likely=False):
+        with builder.if_then(between, likely=False), code.in_branch():
             exact, behind = self._any_hits(code, table, code.vector(address), nbytes), builder.block
         found = builder.phi(exact.type, "hits")
         found.add_incoming(I1(0), before)

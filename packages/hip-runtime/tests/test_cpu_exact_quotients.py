@@ -38,6 +38,9 @@ entry:
 !0 = !{{i32 1, i32 1025}}
 !1 = !{{i64 1, i64 0}}
 declare i64 @spmd.dynamic_shared_bytes(ptr)
+declare double @llvm.floor.f64(double)
+declare double @llvm.ceil.f64(double)
+declare double @llvm.rint.f64(double)
 """
 SATURATED = """
   %above = fcmp ogt double %q, 0xC3E0000000000000
@@ -203,6 +206,55 @@ def test_what_becomes_of_zero_is_that_of_float64(device: Device, case: str, divi
     with config.cpu_form.scope(form):
         out = to_device(np.zeros_like(expected))
         function.launch(BLOCKS, THREADS, pack(function.kernel, out.address, out.address, divisor, divisor))
+        np.testing.assert_array_equal(out.copy_to_host(), expected)
+
+
+ROUNDED = (
+    "%a = uitofp nneg i64 %i to double\n  %c = sitofp i64 {divisor} to double\n  %p = fdiv double %a, %c\n"
+    "  %q = call double @llvm.{rounding}.f64(double %p)" + SATURATED
+)
+
+
+@pytest.mark.parametrize("rounding", ["floor", "ceil"])
+def test_what_is_rounded_is_divided_as_integers(rounding: str) -> None:
+    function = _read(ROUNDED.format(rounding=rounding, divisor="%n"))
+    assert divide_as_integers(function)
+    assert not {"fdiv", "fptosi", f"llvm.{rounding}.f64"} & {
+        name for value in function.instructions() for name in (value.opcode, value.callee)
+    }
+    assert not list(find_problems(function))
+
+
+def test_what_is_rounded_to_even_or_may_be_negative_stays() -> None:
+    assert not divide_as_integers(_read(ROUNDED.format(rounding="rint", divisor="%n")))
+    assert not divide_as_integers(
+        _read(ROUNDED.format(rounding="floor", divisor="%n").replace("uitofp nneg", "sitofp"))
+    )
+
+
+def test_quotients_of_several_roundings() -> None:
+    both = SATURATED.replace("%r =", "%v =") + "\n  %z = fptosi double %p to i64\n  %r = sub i64 %v, %z"
+    function = _read(ROUNDED.format(rounding="ceil", divisor="%wd").replace(SATURATED, both))
+    assert divide_as_integers(function)
+    assert [value.opcode for value in function.instructions()].count("sdiv") == 2
+
+
+@pytest.mark.parametrize("form", ["loop", "vectors", "regions"])
+@pytest.mark.parametrize("divisor", [0, 1, -1, 7, -7, 1000, -1000, 2**53 + 2, -(2**53) - 2, 2**63 - 1, -(2**63)])
+@pytest.mark.parametrize("rounding", ["floor", "ceil"])
+@pytest.mark.sample(12)
+def test_rounded_quotients_are_those_of_float64(device: Device, rounding: str, divisor: int, form: str) -> None:
+    index = np.arange(BLOCKS * THREADS)
+    if divisor:
+        expected = getattr(np, rounding)(index / float(divisor)).astype(np.int64)
+    else:
+        expected = np.where(index > 0, 2**63 - 1, 0)
+    parameters = [("out", "ptr"), ("numbers", "ptr"), ("n", "i64"), ("m", "i32")]
+    text = KERNEL.format(lines=ROUNDED.format(rounding=rounding, divisor="%n"))
+    function = device.load(code(text, "k", parameters)).function("k")
+    with config.cpu_form.scope(form):
+        out = to_device(np.zeros_like(expected))
+        function.launch(BLOCKS, THREADS, pack(function.kernel, out.address, out.address, divisor, 0))
         np.testing.assert_array_equal(out.copy_to_host(), expected)
 
 

@@ -1,11 +1,13 @@
-"""Divides integers as such where a kernel divides them as float64 and drops the fraction: ``int(i / width)``.
+"""Divides integers as such where a kernel divides them as float64 and drops the fraction: ``int(i / width)``, or
+``math.floor(i / width)`` and ``math.ceil(i / width)``.
 
 That is how C's integer division is often written in Python. As float64 the row of a thread found so differs from lane
 to lane for all that is known; as an integer division it is known to be the same in a block, or in most gangs.
 
 The two are equal where the dividend is below 2**53, so that it is exact as float64. If ``a = q * b + r``, then
 ``a / b`` is at least ``1 / b`` from the next integer, which relative to ``a / b`` is ``1 / a``, more than it is rounded
-by. If the divisor is not exact, it is at least 2**53, and both quotients are 0.
+by. If the divisor is not exact, it is at least 2**53, and both quotients are 0, or between 0 and the next integer.
+What rounds down or up is the quotient of a dividend that is larger by what the divisor, not the lane, tells.
 
 The conversion saturates, which the dividend's size decides, too. A divisor that may be 0 is one that is the same in all
 threads, so that one test of it tells; what becomes of an infinite quotient, and of 0 / 0, is known then.
@@ -14,6 +16,7 @@ threads, so that one test of it tells; what becomes of an infinite quotient, and
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -37,6 +40,8 @@ _EXACT = 1 << 53
 _LONGEST_SHIFT = 52
 """Powers of two up to this one have an inverse that LLVM multiplies by."""
 
+_FLOOR, _CEIL = "llvm.floor.f64", "llvm.ceil.f64"
+
 _CONVERSIONS = ("trunc", "sext", "zext")
 _ORDERS = ("gt", "ge", "lt", "le")
 
@@ -51,6 +56,8 @@ class _Quotient:
     divisor: Value
     most: int
     is_positive: bool
+    has_sign: bool
+    """Whether the dividend may be negative."""
 
 
 def divide_as_integers(function: Function) -> bool:
@@ -86,7 +93,9 @@ def _find_quotient(value: Instruction) -> _Quotient | None:
     if not positive and not (is_of_launch(divisor) and computes_from_indices(dividend)):
         return None
     most = find_magnitude(dividend)
-    return _Quotient(value, dividend, divisor, most, positive) if most is not None and most < _EXACT else None
+    if most is None or most >= _EXACT:
+        return None
+    return _Quotient(value, dividend, divisor, most, positive, has_sign=value.operands[0].opcode == "sitofp")
 
 
 def _find_integer(value: Value) -> Value | None:
@@ -136,6 +145,8 @@ class _Chain:
     def _joins(self, value: Instruction) -> bool:
         """Whether *value* is computed of the chain so far."""
         first = value.operands[0] if value.operands else None
+        if value.opcode == "call":
+            return first is self.quotient.value and value.callee in (_FLOOR, _CEIL) and not self.quotient.has_sign
         if value.opcode == "fcmp":
             return first in self.values and self._decide(value) is not None
         if value.opcode == "fptosi":
@@ -175,6 +186,20 @@ class _Chain:
             value = value.operands[1 if chosen else 2]
         return value
 
+    @property
+    def roundings(self) -> set[str]:
+        """How the quotient is rounded before it is converted: not at all, or by a function."""
+        return {
+            self.rounding_of(value)
+            for value in self.values
+            if isinstance(value, Instruction) and value.opcode == "fptosi"
+        }
+
+    def rounding_of(self, conversion: Instruction) -> str:
+        """The function by which *conversion* has its quotient rounded."""
+        source = self.decided(conversion.operands[0])
+        return source.callee if isinstance(source, Instruction) and source.opcode == "call" else ""
+
     def evaluate(self, value: Value, quotient: float) -> float:
         """*value* if the quotient is *quotient*, which is no finite number."""
         if value is self.quotient.value:
@@ -183,6 +208,8 @@ class _Chain:
             number = signed_number(value)
             return float_number(value) or 0.0 if number is None else number
         parts = [self.evaluate(operand, quotient) for operand in value.operands]
+        if value.opcode == "call":  # which rounds
+            return parts[0]
         if value.opcode == "fcmp":
             return _compare(value.predicate, parts[0], parts[1])
         if value.opcode == "select":
@@ -222,26 +249,39 @@ class _Writer:
         if not quotient.is_positive:
             zero = self._compare(divisor, "eq")
             divisor = self._make(I64, "select", zero, constant(I64, 1), divisor)
-        whole = self._make(I64, "sdiv", dividend, divisor)
+        wholes = {rounding: self._divide(dividend, divisor, rounding) for rounding in self._chain.roundings}
         self._insert(self._source)
         found: dict[Value, Value] = {}
         for root in self._chain.roots:
             self._source = root
-            known = self._convert(root, whole)
+            known = self._convert(root, wholes)
             if zero is not None:
                 known = self._make(root.type, "select", zero, self._of_zero(root, dividend), known)
             self._insert(root)
             found[root] = known
         return found
 
-    def _convert(self, value: Value, whole: Value) -> Value:
-        """*value* of the chain, where the quotient is *whole*."""
+    def _divide(self, dividend: Value, divisor: Value, rounding: str) -> Value:
+        """The quotient, rounded to 0 or by *rounding*: which differs if it has a fraction and is below 0, or above."""
+        if rounding:
+            away = "slt" if rounding == _FLOOR else "sgt"
+            limit = constant(I64, -_EXACT if rounding == _FLOOR else _EXACT)
+            is_far = self._make(I1, "icmp", divisor, limit, predicate=away)
+            divisor = self._make(I64, "select", is_far, limit, divisor)
+            size = self._make(I64, "sub", constant(I64, 0), divisor) if rounding == _FLOOR else divisor
+            beyond = self._make(I64, "add", dividend, self._make(I64, "sub", size, constant(I64, 1)))
+            dividend = self._make(I64, "select", self._compare(divisor, away), beyond, dividend)
+        return self._make(I64, "sdiv", dividend, divisor)
+
+    def _convert(self, value: Value, wholes: Mapping[str, Value]) -> Value:
+        """*value* of the chain, where the quotient is one of *wholes*, by its rounding."""
         decided = self._chain.decided(value)
         if not isinstance(decided, Instruction) or decided not in self._chain.values:
             return decided
         if decided.opcode == "fptosi":
+            whole = wholes[self._chain.rounding_of(decided)]
             return whole if decided.type == I64 else self._make(decided.type, "trunc", whole)
-        return self._make(decided.type, decided.opcode, *(self._convert(part, whole) for part in decided.operands))
+        return self._make(decided.type, decided.opcode, *(self._convert(part, wholes) for part in decided.operands))
 
     def _of_zero(self, root: Instruction, dividend: Value) -> Value:
         """*root* where the divisor is 0, by the sign of *dividend*."""

@@ -71,6 +71,7 @@ class CpuHeap:
             block = self._take_spare(size)
         if block is None:
             block = self._new_block(nbytes, size, free)
+        block.place_margin(nbytes)
         self._live[block.address] = (size, block)
         if kind is not MemoryKind.DEVICE:
             self._locked[block.address] = block.address + block.nbytes

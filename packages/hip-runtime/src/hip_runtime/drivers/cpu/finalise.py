@@ -132,5 +132,5 @@ def _describe(program: Program, plan: Plan, block: Dim3) -> Program:
     program.point_kinds = tuple(point.kind for point in plan.sync_points)
     program.takes_dynamic_shared = plan.item.dynamic_limit is not None
     program.context_bytes = plan.item.context_bytes
-    program.made_for, program.lengths = block, plan.lengths
+    program.made_for, program.lengths, program.narrow = block, plan.lengths, plan.narrow
     return program

@@ -8,6 +8,8 @@ from functools import partial
 from operator import itemgetter
 
 from hip_runtime.driver import PER_THREAD_STREAM, Describe, Dim3
+from hip_runtime.drivers.cpu.abi.narrow_grids import NarrowGrids
+from hip_runtime.drivers.cpu.abi.work_item import AXES
 from hip_runtime.drivers.cpu.diagnostics.kernel_faults import find_place, read_fault
 from hip_runtime.drivers.cpu.execution import block_scheduler, stall_reports
 from hip_runtime.drivers.cpu.execution.cooperative_launch import run_with_contexts
@@ -85,9 +87,11 @@ class BlockLauncher:
         "_dynamic_shared",
         "_entry",
         "_function",
+        "_narrow",
         "_program",
         "_streams",
         "_suffix",
+        "_turned",
         "_workers",
     )  # fmt: skip
 
@@ -100,6 +104,9 @@ class BlockLauncher:
         self._block = block
         self._dynamic_shared = dynamic_shared
         self._cooperative = cooperative
+        self._narrow: NarrowGrids | None = None
+        self._turned: BlockLauncher | None = None
+        """Launches code with lanes along another axis, over narrow grids."""
         self._workers: dict[Dim3, Program] | None = None
         """The function's programs when its program was looked up: it has others once its module was unloaded."""
 
@@ -109,6 +116,10 @@ class BlockLauncher:
         """Launch over *grid*; see `hip_runtime.driver.Driver.launch`."""
         if self._function.workers is not self._workers:
             self._find_program(describe)
+        narrow = self._narrow
+        if narrow is not None and narrow.hold(grid, self._block, arguments):
+            self._turn(narrow).launch(arguments, grid, stream, owners, describe)
+            return
         if self._suffix:
             arguments += self._suffix
         common, streams = self._common, self._streams
@@ -136,6 +147,15 @@ class BlockLauncher:
             )
         self._suffix = _WORD.pack(self._dynamic_shared) if program.takes_dynamic_shared else b""
         self._program, self._entry, self._workers = program, program.entry, self._function.workers
+        self._narrow = program.narrow
+
+    def _turn(self, narrow: NarrowGrids) -> BlockLauncher:
+        """What launches over *narrow* grids."""
+        if self._turned is None:
+            function = self._function.along(AXES[narrow.other])
+            made = BlockLauncher(self._common, function, self._block, self._dynamic_shared, self._cooperative)
+            self._turned = made
+        return self._turned
 
     def _run_queued(
         self,

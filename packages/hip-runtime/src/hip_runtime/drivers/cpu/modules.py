@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 import weakref
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,6 +62,9 @@ class CpuFunction:
         self.likely = CpuFunction(module, kernel, likely=True) if kernel.likely_arguments and not likely else None
         """The same kernel for its likely arguments, if it has any."""
         self._others: CpuFunction | None = None
+        self._turned: CpuFunction | None = None
+        self._lanes = ""
+        """The axis of the lanes, if it is not left to the compiler."""
         self.workers: dict[Dim3, program.Program] = {}
         self._kept: CodeCache | None = None
         self._resizable: dict[object, list[program.Program]] = {}
@@ -95,6 +99,14 @@ class CpuFunction:
         others = self._others
         return others if others is not None and others.kernel.likely_arguments == passed else self
 
+    def along(self, axis: str) -> CpuFunction:
+        """The same kernel with lanes along *axis*."""
+        with _lock:
+            if self._turned is None:
+                self._turned = CpuFunction(self.module, self.kernel, likely=True)
+                self._turned._kept, self._turned._lanes = self._kept, axis
+            return self._turned
+
     def keep_code(self, directory: Path, variable: str) -> None:
         """Keep programs in *directory* from one process to the next, see `code_cache`."""
         if self.likely is not None:
@@ -106,7 +118,8 @@ class CpuFunction:
 
     def worker(self, block: Dim3) -> program.Program:
         """The program for blocks of the shape *block*, compiled at the first call."""
-        with compiling, _lock, interrupts_held():
+        lanes = config.cpu_lanes.scope(self._lanes) if self._lanes else nullcontext()
+        with compiling, _lock, interrupts_held(), lanes:
             if self.module.unloaded:
                 raise ModuleLoadError(f"kernel {self.kernel.name!r}: its module was unloaded")
             if block not in self.workers:

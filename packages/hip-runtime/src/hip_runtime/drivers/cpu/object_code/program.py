@@ -14,6 +14,7 @@ from hip_devicelib.llvm_context import make_context
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi.block_lengths import Lengths
 from hip_runtime.drivers.cpu.abi.launch_frame import UNKNOWN_COST
+from hip_runtime.drivers.cpu.abi.narrow_grids import NarrowGrids
 from hip_runtime.drivers.cpu.abi.worker import PROGRAM_SYMBOL, WORKER_SYMBOL
 from hip_runtime.drivers.cpu.object_code.host_machine import target_machine
 from hip_runtime.drivers.cpu.object_code.line_table import LineTable
@@ -46,6 +47,7 @@ class Program:
         "lines",
         "locations",
         "made_for",
+        "narrow",
         "point_kinds",
         "reason",
         "takes_dynamic_shared",
@@ -73,6 +75,8 @@ class Program:
         """The shape of the blocks that it was compiled for: another one where it was resized."""
         self.lengths: Lengths | None = None
         """The lengths of blocks that `resize` can make it run."""
+        self.narrow: NarrowGrids | None = None
+        """Grids for which code with lanes along another axis is better."""
         self.describe_place: Callable[[Sequence[int]], str] | None = None
         """Where in the source code at some addresses stands, as the layer above knows it."""
         self.lines: LineTable | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from hip_runtime.drivers.cpu.abi.block_lengths import Lengths
+from hip_runtime.drivers.cpu.abi.narrow_grids import NarrowGrids
 from hip_runtime.drivers.cpu.object_code import jit
 from hip_runtime.drivers.cpu.object_code.program import Program
 
@@ -22,6 +23,7 @@ def write_program(program: Program) -> bytes:
         "context_bytes": program.context_bytes,
         "made_for": program.made_for,
         "lengths": program.lengths,
+        "narrow": program.narrow,
     }
     text = json.dumps(header).encode()
     return len(text).to_bytes(_LENGTH_BYTES, "little") + text + program.image
@@ -40,4 +42,5 @@ def read_program(data: bytes) -> Program:
     x, y, z = header["made_for"]
     program.made_for = x, y, z
     program.lengths = Lengths(*header["lengths"]) if header["lengths"] else None
+    program.narrow = NarrowGrids(*header["narrow"]) if header["narrow"] else None
     return program

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.block_lengths import Lengths
+from hip_runtime.drivers.cpu.abi.narrow_grids import NarrowGrids
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.regions.formation import SyncPoint
 from hip_runtime.errors import UnsupportedError
@@ -28,6 +29,8 @@ class Plan:
     """What the length of a block has to be a multiple of, if it is known at run time only."""
     in_gangs: bool = False
     """Whether all of the kernel's threads run in gangs, in each region if it has several."""
+    narrow: NarrowGrids | None = None
+    """Grids for which another axis of the lanes is better, if there are any."""
 
     @property
     def lengths(self) -> Lengths | None:

@@ -8,9 +8,10 @@ from typing import Any
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Blocks
 from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, estimate_lane, explain_unprofitable
+from hip_runtime.drivers.cpu.analyses.index_bounds import find_index_bound
 from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides
 from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
 from hip_runtime.drivers.cpu.ir import remarks
@@ -69,6 +70,10 @@ class GangBody:
         self._check_cost = check_cost
         self._rows = self._multiple = 1
         self._guesses = False
+        self.has_loop = False
+        """Whether threads run a loop, once the body was written."""
+        self.bound: Argument | None = None
+        """What the index along the axis of the lanes is below in threads that do anything, if that is an argument."""
 
     def __call__(
         self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks
@@ -141,8 +146,9 @@ class GangBody:
         width = self._width = made.width
         self._rows = 1 if made.follows_rows else count_rows(made.shapes, made.early_exits, item, width)
         values = sum(1 for _ in self._function.instructions())
-        has_loop = any(made.shapes.order.loops.values())
-        is_large = values > _MANY_INSTRUCTIONS and not has_loop
+        self.has_loop = any(made.shapes.order.loops.values())
+        self.bound = find_index_bound(made.early_exits, AXES[item.axes[0]])
+        is_large = values > _MANY_INSTRUCTIONS and not self.has_loop
         gang = made.build(self._rows, masked_only=is_large or (is_rare and values > _MANY_IF_RARE))
         suspension = made.suspension
         if suspension is None:
@@ -157,6 +163,11 @@ class GangBody:
         gangs_of_block = count_gangs(builder, item, width), most_gangs(item, width)
         turns = Turns(builder, item, place, suspension.nbytes, *gangs_of_block)
         turns.write(blocks, gangs, lambda *rest: builder.call(gang, [place, *arguments, *rest, I1(0)]))
+
+    @property
+    def width(self) -> int:
+        """The lanes of a gang, once the body was written."""
+        return self._width
 
     @property
     def multiple(self) -> int:

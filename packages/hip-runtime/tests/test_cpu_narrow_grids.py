@@ -1,0 +1,188 @@
+"""Grids with few threads along the axis of the lanes run code with lanes along another axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+from llvmlite import ir
+from spmd_kernels import DECLARATIONS, code, pack
+
+from hip_devicelib.codeobject import CodeObject
+from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.abi.narrow_grids import NarrowGrids
+from hip_runtime.drivers.cpu.analyses.index_bounds import find_index_bound
+from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
+from hip_runtime.drivers.cpu.ir.reader import read_function
+from hip_runtime.drivers.cpu.object_code.program_image import read_program, write_program
+
+PARAMETERS = [("out", "ptr"), ("a", "ptr"), ("b", "ptr"), ("rows", "i64"), ("columns", "i64"), ("inner", "i64")]
+HEAD = "define void @k(ptr noalias %item, ptr %out, ptr %a, ptr %b, i64 %rows, i64 %columns, i64 %inner) {\nentry:"
+
+
+def _index(name: str, axis: str) -> str:
+    return f"""
+  %t.{name} = call i32 @spmd.thread_idx.{axis}(ptr %item)
+  %b.{name} = call i32 @spmd.block_idx.{axis}(ptr %item)
+  %d.{name} = call i32 @spmd.block_dim.{axis}(ptr %item)
+  %tw.{name} = zext i32 %t.{name} to i64
+  %bw.{name} = zext i32 %b.{name} to i64
+  %dw.{name} = zext i32 %d.{name} to i64
+  %s.{name} = mul nuw nsw i64 %bw.{name}, %dw.{name}
+  %{name} = add nuw nsw i64 %s.{name}, %tw.{name}"""
+
+
+def product(row: str = "x", column: str = "y", *, is_bounded: bool = True) -> CodeObject:
+    """``out[i, j] = sum of a[i, k] * b[k, j]``, i along the axis *row* and j along *column*."""
+    test = "%in = and i1 %in.row, %in.column" if is_bounded else "%in = and i1 %in.row, true"
+    text = f"""{HEAD}{_index("i", row)}{_index("j", column)}
+  %in.row = icmp slt i64 %i, %rows
+  %in.column = icmp sgt i64 %columns, %j
+  {test}
+  br i1 %in, label %begin, label %end
+begin:
+  %first = mul nsw i64 %i, %inner
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %begin ], [ %next, %loop ]
+  %sum = phi double [ 0.0, %begin ], [ %more, %loop ]
+  %place.a = add nsw i64 %first, %k
+  %pa = getelementptr double, ptr %a, i64 %place.a
+  %va = load double, ptr %pa
+  %row.b = mul nsw i64 %k, %columns
+  %place.b = add nsw i64 %row.b, %j
+  %pb = getelementptr double, ptr %b, i64 %place.b
+  %vb = load double, ptr %pb
+  %term = fmul double %va, %vb
+  %more = fadd double %sum, %term
+  %next = add nuw nsw i64 %k, 1
+  %goes = icmp slt i64 %next, %inner
+  br i1 %goes, label %loop, label %store
+store:
+  %row.out = mul nsw i64 %i, %columns
+  %place = add nsw i64 %row.out, %j
+  %po = getelementptr double, ptr %out, i64 %place
+  store double %more, ptr %po
+  br label %end
+end:
+  ret void
+}}
+"""
+    return code(text, "k", PARAMETERS)
+
+
+def _run(function: Any, rows: int, columns: int, block: tuple[int, int], row: str = "x") -> None:
+    """Launch *function* for matrices, and check what it leaves."""
+    generator = np.random.default_rng(rows + columns)
+    a, b = generator.integers(-9, 9, (rows, 7)).astype(float), generator.integers(-9, 9, (7, columns)).astype(float)
+    out, da, db = to_device(np.zeros((rows, columns))), to_device(a), to_device(b)
+    extents = (rows, columns) if row == "x" else (columns, rows)
+    grid = tuple(-(-extent // threads) for extent, threads in zip(extents, block, strict=True))
+    function.launch(grid, block, pack(function.kernel, out.address, da.address, db.address, rows, columns, 7))
+    np.testing.assert_array_equal(out.copy_to_host(), a @ b)
+
+
+@pytest.mark.parametrize("block", [(16, 16), (256, 1), (32, 2)])
+@pytest.mark.parametrize(("row", "column"), ["xy", "yx"])
+@pytest.mark.parametrize("columns", [1, 3, 16, 70, 200])
+def test_products_of_all_widths(device: Device, row: str, column: str, columns: int, block: tuple[int, int]) -> None:
+    function = device.load(product(row, column)).function("k")
+    for rows in (1, 3, 150):
+        _run(function, rows, columns, block if row == "x" else block[::-1], row)
+
+
+def _forms(function: Any) -> list[str]:
+    """The reasons of the code that *function* has, that with lanes along another axis last."""
+    handle = function.handle
+    turned = [] if handle._turned is None else [handle._turned]
+    return [program.reason for one in (handle, *turned) for program in one.workers.values()]
+
+
+def test_each_code_is_made_when_it_is_first_needed(device: Device) -> None:
+    function = device.load(product()).function("k")
+    _run(function, 150, 200, (16, 16))
+    assert ["neighbours along y" in reason for reason in _forms(function)] == [True]
+    _run(function, 150, 2, (16, 16))
+    _run(function, 300, 1, (16, 16))
+    assert ["neighbours along y" in reason for reason in _forms(function)] == [True, False]
+    _run(function, 150, 200, (16, 16))
+    assert len(_forms(function)) == 2
+
+
+def test_grids_that_are_small_along_all_axes_keep_their_code(device: Device) -> None:
+    function = device.load(product()).function("k")
+    _run(function, 3, 3, (16, 16))
+    assert len(_forms(function)) == 1
+
+
+def test_without_a_bound_the_grid_decides(device: Device) -> None:
+    function = device.load(product(is_bounded=False)).function("k")
+    _run(function, 256, 3, (256, 1))
+    (program,) = function.handle.workers.values()
+    assert program.narrow is not None
+    assert program.narrow.size == 0
+    assert len(_forms(function)) == 2
+
+
+def test_lanes_that_were_asked_for_stay(device: Device) -> None:
+    with config.cpu_lanes.scope("y"):
+        function = device.load(product()).function("k")
+        _run(function, 150, 2, (16, 16))
+    assert len(_forms(function)) == 1
+
+
+def test_which_grids_are_narrow() -> None:
+    narrow = NarrowGrids(axis=1, other=0, width=64, least=33, offset=8, size=8)
+
+    def hold(columns: int, *grid: int) -> bool:
+        return narrow.hold((*grid, 1), (16, 16, 1), bytes(8) + columns.to_bytes(8, "little", signed=True) + bytes(8))
+
+    assert hold(3, 100, 1)
+    assert hold(32, 100, 2)
+    assert not hold(33, 100, 3)
+    assert not hold(3, 100, 4)  # the rows fill gangs, as far as the grid tells
+    assert not hold(3, 3, 1)
+    assert hold(-5, 100, 1)
+    unknown = narrow._replace(size=0)
+    assert unknown.hold((100, 2, 1), (16, 16, 1), b"")
+    assert not unknown.hold((100, 3, 1), (16, 16, 1), b"")
+
+
+def test_programs_keep_their_narrow_grids(device: Device) -> None:
+    function = device.load(product()).function("k")
+    _run(function, 150, 200, (16, 16))
+    (program,) = function.handle.workers.values()
+    assert program.narrow is not None
+    assert read_program(write_program(program)).narrow == program.narrow
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ("icmp slt i64 %g, %n", "n"), ("icmp sgt i64 %n, %g", "n"), ("icmp sge i64 %g, %n", None),
+        ("icmp sle i64 %g, %n", None), ("icmp slt i64 %g, 9", None), ("icmp slt i64 %n, %g", None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("expected", [True, False])
+def test_bounds_of_indices(condition: str, found: str | None, expected: bool) -> None:
+    """Where the condition has to fail, its opposite holds."""
+    text = f"""
+declare i64 @spmd.global_idx.y(ptr)
+define void @k(ptr %item, i64 %n, i1 %other) {{
+entry:
+  %g = call i64 @spmd.global_idx.y(ptr %item)
+  %c = {condition}
+  br i1 %c, label %on, label %off
+on:
+  ret void
+off:
+  ret void
+}}
+{DECLARATIONS}"""
+    function = read_function(PrintedModule(llvm.parse_assembly(text)), "k", ir.Context())
+    entry, on, off = function.blocks
+    bound = find_index_bound({entry: on if expected else off}, "y")
+    wanted = found if expected else "n" if "sge" in condition else None
+    assert (bound.name if bound is not None else None) == wanted

@@ -8,7 +8,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from llvmlite import ir
-from spmd_kernels import GLOBAL_X, code, pack
+from spmd_kernels import DECLARATIONS, GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.analyses.private_arrays import find_private_arrays
@@ -100,6 +100,69 @@ def test_filled(device: Device, kind: str, count: int, byte: int, width: int) ->
     own[np.arange(len(VALUES)), VALUES % count] += own.dtype.type(5)
     sums = (own.astype(np.uint32) * np.arange(count, dtype=np.uint32)).sum(axis=1, dtype=np.uint32)
     np.testing.assert_array_equal(found, sums.view(np.int32))
+
+
+def copied(kind: str, count: int, nbytes: int, waits: bool) -> str:
+    """An array whose elements are written one by one, and copied to the second element on of another, of which one is
+    then changed at an index that depends on data."""
+    return f"""
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @spmd.barrier(ptr) convergent
+{HEAD}
+  %own = alloca [{count} x {kind}], align 8
+  %other = alloca [{count + 1} x {kind}], align 8
+{INDEX}
+  br label %fill
+fill:
+  %f = phi i64 [ 0, %do ], [ %f.next, %fill ]
+  %f.sum = add i64 %f, %v64
+  %f.value = {"add i64 %f.sum, 0" if nbytes == 8 else f"trunc i64 %f.sum to {kind}"}
+  %f.at = getelementptr {kind}, ptr %own, i64 %f
+  store {kind} %f.value, ptr %f.at
+  %f.next = add nuw nsw i64 %f, 1
+  %f.go = icmp ult i64 %f.next, {count}
+  br i1 %f.go, label %fill, label %copy
+copy:
+  store {kind} 7, ptr %other
+  %second = getelementptr {kind}, ptr %other, i64 1
+  call void @llvm.memcpy.p0.p0.i64(ptr %second, ptr %own, i64 {count * nbytes}, i1 false)
+  {"call void @spmd.barrier(ptr %item)" if waits else ""}
+  %which = urem i64 %v64, {count}
+  %hit = getelementptr {kind}, ptr %other, i64 %which
+  store {kind} 1, ptr %hit
+  br label %head
+head:
+  %k = phi i64 [ 0, %copy ], [ %next, %head ]
+  %sum = phi i32 [ 0, %copy ], [ %more, %head ]
+  %one = getelementptr {kind}, ptr %other, i64 %k
+  %element = load {kind}, ptr %one
+  %number = trunc i64 %k to i32
+  %bits = {CASTS[kind]}
+  %weighed = mul i32 %bits, %number
+  %more = add i32 %sum, %weighed
+  %next = add nuw nsw i64 %k, 1
+  %go = icmp ule i64 %next, {count}
+  br i1 %go, label %head, label %done
+done:
+  store i32 %more, ptr %place
+  br label %end
+{END}"""
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("width", [4, 32])
+@pytest.mark.parametrize(("kind", "count"), [("i8", 40), ("i16", 5), ("i32", 16), ("i64", 17), ("i64", 51)])
+@pytest.mark.sample(4)
+def test_copied_from_one_array_to_another(device: Device, kind: str, count: int, width: int, waits: bool) -> None:
+    nbytes = int(kind[1:]) // 8
+    text = copied(kind, count, nbytes, waits)
+    assert element_sizes_of(text) == [nbytes, nbytes]
+    other = np.zeros((len(VALUES), count + 1), f"u{nbytes}")
+    other[:, 0] = 7
+    other[:, 1:] = VALUES[:, None] + np.arange(count)
+    other[np.arange(len(VALUES)), VALUES % count] = 1
+    sums = (other.astype(np.uint32) * np.arange(count + 1, dtype=np.uint32)).sum(axis=1, dtype=np.uint32)
+    np.testing.assert_array_equal(run(device, text, VALUES, width), sums.view(np.int32))
 
 
 SORT = f"""{HEAD}
@@ -232,6 +295,13 @@ def element_sizes(*lines: str) -> list[int]:
     return [array.nbytes for array in found.values()]
 
 
+def element_sizes_of(text: str) -> list[int]:
+    """The same of the kernel *text*."""
+    function = read_function(PrintedModule(llvm.parse_assembly(text + DECLARATIONS)), "k", ir.Context())
+    found = find_private_arrays(function, measure_types(target_machine().target_data, ir.Context()))
+    return [array.nbytes for array in found.values()]
+
+
 A = "%a = alloca [8 x i32]"
 AT = "%p = getelementptr i32, ptr %a, i64 %i"
 LOAD = "%v = load i32, ptr %p"
@@ -265,7 +335,13 @@ LOAD = "%v = load i32, ptr %p"
         ([A, AT, LOAD, "call void @llvm.memcpy.p0.p0.i64(ptr %a, ptr %out, i64 30, i1 false)"], []),
         ([A, AT, LOAD, "call void @llvm.memcpy.p0.p0.i64(ptr %a, ptr %out, i64 32, i1 true)"], []),
         ([A, AT, LOAD, "%b = alloca [8 x i32]", "call void @llvm.memcpy.p0.p0.i64(ptr %b, ptr %a, i64 32, i1 false)",
-          "%w = load i32, ptr %b"], []),
+          "%w = load i32, ptr %b"], [4, 4]),
+        ([A, AT, LOAD, "%b = alloca [8 x i64]", "call void @llvm.memcpy.p0.p0.i64(ptr %b, ptr %a, i64 32, i1 false)",
+          "%w = load i64, ptr %b"], []),
+        ([A, AT, LOAD, "%b = alloca [8 x i32]", "%w = load i32, ptr %b", "call void @take(ptr %b)",
+          "%c3 = alloca [8 x i32]", "%x = load i32, ptr %c3",
+          "call void @llvm.memcpy.p0.p0.i64(ptr %a, ptr %b, i64 32, i1 false)",
+          "call void @llvm.memcpy.p0.p0.i64(ptr %c3, ptr %a, i64 32, i1 false)"], []),
         ([A], []),
         ([A, AT, LOAD, "%b = alloca [2 x i64]", "store i64 %i, ptr %b"], [4, 8]),
     ],

@@ -9,6 +9,7 @@ All accesses to an array have to be of one size, at multiples of that size, and 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from llvmlite import ir
@@ -43,15 +44,24 @@ def find_private_arrays(function: Function, size_of: SizeOf) -> dict[Instruction
     for instruction in function.instructions():
         for operand in dict.fromkeys(instruction.operands):
             users.setdefault(operand, []).append(instruction)
-    found = {alloca: _describe(alloca, users, size_of) for alloca in allocas}
-    return {alloca: array for alloca, array in found.items() if array is not None}
+    described = {alloca: _describe(alloca, users, size_of) for alloca in allocas}
+    found = {alloca: array for alloca, array in described.items() if array is not None}
+    while alone := [alloca for alloca in found if not _is_copied_alike(found[alloca], found)]:
+        for alloca in alone:
+            del found[alloca]
+    return found
+
+
+def private_array_of(address: Value) -> Instruction | None:
+    """The alloca of the private array that *address* is certainly within."""
+    while isinstance(address, Instruction) and address.opcode == "getelementptr":
+        address = address.operands[0]
+    return address if isinstance(address, Instruction) and address.opcode == "alloca" else None
 
 
 def is_private_address(address: Value) -> bool:
     """Whether *address* is certainly within a private array."""
-    while isinstance(address, Instruction) and address.opcode == "getelementptr":
-        address = address.operands[0]
-    return isinstance(address, Instruction) and address.opcode == "alloca"
+    return private_array_of(address) is not None
 
 
 def _describe(alloca: Instruction, users: dict[Value, list[Instruction]], size_of: SizeOf) -> PrivateArrayUses | None:
@@ -70,7 +80,7 @@ def _describe(alloca: Instruction, users: dict[Value, list[Instruction]], size_o
                 accesses.append(user)
             elif user.callee.startswith("llvm.memset.") and _is_address_only(user, address):
                 fills.append(user)
-            elif user.callee.startswith("llvm.memcpy.") and _is_copied(user):
+            elif user.callee.startswith("llvm.memcpy."):
                 copies.append(user)
             elif user.opcode == "getelementptr" and user.operands[0] is address:
                 if user not in derived:
@@ -137,9 +147,13 @@ def _is_multiple(value: Value, factor: int, assumed: frozenset[Value]) -> bool:
     return value.opcode in _LINEAR and all(_is_multiple(operand, factor, assumed) for operand in operands)
 
 
-def _is_copied(copy: Instruction) -> bool:
-    """Whether *copy* is between a private array and memory that certainly is none."""
-    return sum(map(is_private_address, copy.arguments[:2])) == 1
+def _is_copied_alike(array: PrivateArrayUses, found: Mapping[Instruction, PrivateArrayUses]) -> bool:
+    """Whether all private arrays that *array* is copied from or to are in *found*, too, with elements of that size."""
+    for copy in array.copies:
+        others = filter(None, map(private_array_of, copy.arguments[:2]))
+        if not all(other in found and found[other].nbytes == array.nbytes for other in others):
+            return False
+    return True
 
 
 def _has_whole_elements(written: Instruction, nbytes: int) -> bool:

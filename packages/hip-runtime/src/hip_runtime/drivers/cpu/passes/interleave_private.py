@@ -7,10 +7,12 @@ is as many times as long as the gang has lanes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
-from hip_runtime.drivers.cpu.analyses.private_arrays import PrivateArrayUses, is_private_address
+from hip_runtime.drivers.cpu.analyses.private_arrays import PrivateArrayUses, private_array_of
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1, I64, PTR, VOID
 
@@ -25,7 +27,7 @@ def interleave_private(
     these had steps of; with them again, nothing is interleaved."""
     for array in arrays.values():
         for block in list(function.blocks) if array.fills or array.copies else ():
-            _write_elements(function, block, array)
+            _write_elements(function, block, array, arrays)
         for access in array.accesses:
             access.align = min(access.align or array.nbytes, array.nbytes)
     before: dict[Instruction, ir.Type] = {}
@@ -41,7 +43,9 @@ def _spread(kind: ir.Type, depth: int, width: int) -> ir.Type:
     return ir.ArrayType(_spread(kind.element, depth - 1, width), kind.count) if depth else ir.ArrayType(kind, width)
 
 
-def _write_elements(function: Function, block: Block, array: PrivateArrayUses) -> None:
+def _write_elements(
+    function: Function, block: Block, array: PrivateArrayUses, arrays: Mapping[Instruction, PrivateArrayUses]
+) -> None:  # fmt: skip
     """Write each fill or copy of *array* in *block* as accesses to one element after another."""
     written, nbytes = {*array.fills, *array.copies}, array.nbytes
     for call in [value for value in block.instructions if value in written]:
@@ -50,29 +54,40 @@ def _write_elements(function: Function, block: Block, array: PrivateArrayUses) -
         count = signed_number(length)
         if count is not None and count // nbytes <= _WRITTEN_ONE_BY_ONE:
             numbers = [_number(number) for number in range(count // nbytes)]
-            made = [access for number in numbers for access in _write_element(call, number, array)]
+            made = [access for number in numbers for access in _write_element(call, number, arrays)]
             block.instructions[position:position] = made
         else:
             index = Instruction(I64, "phi", [], "element.index")
-            block = _insert_loop(function, block, position, index, length, nbytes, _write_element(call, index, array))
+            block = _insert_loop(function, block, position, index, length, nbytes, _write_element(call, index, arrays))
 
 
-def _write_element(call: Instruction, index: Value, array: PrivateArrayUses) -> list[Instruction]:
-    """What *call* does to the element *index* of *array*."""
-    nbytes = array.nbytes
-    kind = ir.IntType(8 * nbytes)
+def _write_element(
+    call: Instruction, index: Value, arrays: Mapping[Instruction, PrivateArrayUses]
+) -> list[Instruction]:  # fmt: skip
+    """What *call* does to the element *index* of those of *arrays* that it writes or reads."""
     target, source = call.arguments[:2]
+    filled, copied = _array_of(target, arrays), _array_of(source, arrays)
+    nbytes = next(array.nbytes for array in (filled, copied) if array is not None)
+    kind = ir.IntType(8 * nbytes)
     place = _address(target, index, kind)
+    if filled is not None:
+        filled.addresses.append(place)
     if call.callee.startswith("llvm.memset."):
         byte = signed_number(source)
         assert byte is not None
         number = int.from_bytes(bytes([byte & 0xFF]) * nbytes, "little")
-        array.addresses.append(place)
         return [place, Instruction(VOID, "store", [Constant(kind, str(number), number), place], align=nbytes)]
-    origin, from_array = _address(source, index, kind), is_private_address(source)
-    array.addresses.append(origin if from_array else place)
-    loaded = Instruction(kind, "load", [origin], "copied", align=nbytes if from_array else 1)
-    return [origin, place, loaded, Instruction(VOID, "store", [loaded, place], align=1 if from_array else nbytes)]
+    origin = _address(source, index, kind)
+    if copied is not None:
+        copied.addresses.append(origin)
+    loaded = Instruction(kind, "load", [origin], "copied", align=1 if copied is None else nbytes)
+    return [origin, place, loaded, Instruction(VOID, "store", [loaded, place], align=1 if filled is None else nbytes)]
+
+
+def _array_of(address: Value, arrays: Mapping[Instruction, PrivateArrayUses]) -> PrivateArrayUses | None:
+    """That of *arrays* that *address* is within."""
+    alloca = private_array_of(address)
+    return None if alloca is None else arrays.get(alloca)
 
 
 def _address(base: Value, index: Value, kind: ir.Type) -> Instruction:

@@ -34,11 +34,13 @@ def interleave_kept(graph: RegionGraph, threads: int, size_of: SizeOf) -> Region
     if not arrays or threads == 1:
         return graph
     interleaved = {}
-    for alloca, uses in arrays.items():
-        pitch = _pitch(threads, uses.nbytes)
-        interleave_private(graph.function, {alloca: uses}, pitch)
-        elements = -(-size_of(private_type(alloca)) // uses.nbytes)
-        interleaved[alloca] = InterleavedArray(ir.IntType(8 * uses.nbytes), elements * pitch)
+    for nbytes in {uses.nbytes for uses in arrays.values()}:
+        alike = {alloca: uses for alloca, uses in arrays.items() if uses.nbytes == nbytes}
+        pitch = _pitch(threads, nbytes)
+        interleave_private(graph.function, alike, pitch)
+        for alloca in alike:
+            elements = -(-size_of(private_type(alloca)) // nbytes)
+            interleaved[alloca] = InterleavedArray(ir.IntType(8 * nbytes), elements * pitch)
     record("interleave_kept", graph.function)
     return replace(analyse_again(graph), interleaved=interleaved)
 

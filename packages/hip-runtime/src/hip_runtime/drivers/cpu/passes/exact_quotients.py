@@ -75,6 +75,7 @@ def divide_as_integers(function: Function) -> bool:
             chain = None if quotient is None else _Chain.of(quotient, block, users)
             if chain is not None:
                 replaced.update(_Writer(chain, block).write())
+                block.instructions = [one for one in block.instructions if not chain.rounds(one)]
     if not replaced:
         return False
     for value in function.instructions():
@@ -95,7 +96,8 @@ def _find_quotient(value: Instruction) -> _Quotient | None:
     most = find_magnitude(dividend)
     if most is None or most >= _EXACT:
         return None
-    return _Quotient(value, dividend, divisor, most, positive, has_sign=value.operands[0].opcode == "sitofp")
+    has_sign = any(operand.opcode == "sitofp" for operand in value.operands[:1] if isinstance(operand, Instruction))
+    return _Quotient(value, dividend, divisor, most, positive, has_sign)
 
 
 def _find_integer(value: Value) -> Value | None:
@@ -194,6 +196,10 @@ class _Chain:
             for value in self.values
             if isinstance(value, Instruction) and value.opcode == "fptosi"
         }
+
+    def rounds(self, value: Instruction) -> bool:
+        """Whether *value* rounds the quotient."""
+        return value.opcode == "call" and value in self.values
 
     def rounding_of(self, conversion: Instruction) -> str:
         """The function by which *conversion* has its quotient rounded."""

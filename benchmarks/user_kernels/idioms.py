@@ -1,11 +1,12 @@
-"""What programs for CUDA write otherwise than a manual of Python does: signatures, quotients and roots as in C."""
+"""What programs for CUDA write otherwise than a manual of Python does: signatures, quotients and roots as in C, grids for
+matrices of any shape, and rows of a dynamic program that each thread has for itself."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from numba import float32, hip
+from numba import float32, float64, hip
 
 from benchmarks.user_kernels.definition import UserKernel, blocks, kernel, peer
 
@@ -89,4 +90,89 @@ def DISTANCES(quick: bool) -> UserKernel:
         lambda on: distances[blocks(size, 256), 256](on.x, on.y, on.out),
         lambda on: distances_by_loop(on.x, on.y, on.out),
         rtol=1e-15,
+    )
+
+
+@hip.jit
+def project(points, axes, out):
+    i, j = hip.grid(2)
+    if i < out.shape[0] and j < out.shape[1]:
+        total = 0.0
+        for k in range(points.shape[1]):
+            total += points[i, k] * axes[k, j]
+        out[i, j] = total
+
+
+@peer
+def project_by_loop(points, axes, out):
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            total = 0.0
+            for k in range(points.shape[1]):
+                total += points[i, k] * axes[k, j]
+            out[i, j] = total
+
+
+@kernel("few-columns")
+def FEW_COLUMNS(quick: bool) -> UserKernel:
+    """points of 100 dimensions projected on three axes, in blocks of 16 x 16 with rows along x, float64"""
+    generator = np.random.default_rng(504)
+    points, axes = generator.random((40 if quick else 2000, 100)), generator.random((100, 3))
+    return UserKernel(
+        {"points": points, "axes": axes, "out": np.zeros((len(points), 3))},
+        ("out",),
+        lambda on: project[(blocks(len(points), 16), 1), (16, 16)](on.points, on.axes, on.out),
+        lambda on: project_by_loop(on.points, on.axes, on.out),
+        rtol=1e-13,
+    )
+
+
+_LENGTH, _ROW = 48, 49
+
+
+@hip.jit
+def warp(first, second, out):
+    pair = hip.grid(1)
+    if pair < out.size:
+        above = hip.local.array(_ROW, float64)
+        row = hip.local.array(_ROW, float64)
+        for k in range(_ROW):
+            above[k] = math.inf
+        above[0] = 0.0
+        for j in range(_LENGTH):
+            row[0] = math.inf
+            for k in range(_LENGTH):
+                apart = abs(first[pair, j] - second[pair, k])
+                row[k + 1] = apart + min(row[k], above[k], above[k + 1])
+            for k in range(_ROW):
+                above[k] = row[k]
+        out[pair] = above[_LENGTH]
+
+
+@peer
+def warp_by_loop(first, second, out):
+    above, row = np.empty(_ROW), np.empty(_ROW)
+    for pair in range(out.size):
+        above[:] = math.inf
+        above[0] = 0.0
+        for j in range(_LENGTH):
+            row[0] = math.inf
+            for k in range(_LENGTH):
+                apart = abs(first[pair, j] - second[pair, k])
+                row[k + 1] = apart + min(row[k], above[k], above[k + 1])
+            above[:] = row
+        out[pair] = above[_LENGTH]
+
+
+@kernel("time-warping")
+def TIME_WARPING(quick: bool) -> UserKernel:
+    """distances of pairs of series by dynamic time warping, two rows of the table in each thread's private arrays"""
+    pairs = 20 if quick else 1024
+    first, second = np.random.default_rng(505).random((2, pairs, _LENGTH))
+    return UserKernel(
+        {"first": first, "second": second, "out": np.zeros(pairs)},
+        ("out",),
+        lambda on: warp[blocks(pairs, 64), 64](on.first, on.second, on.out),
+        lambda on: warp_by_loop(on.first, on.second, on.out),
+        rtol=1e-13,
     )

@@ -1,5 +1,5 @@
-"""What programs for CUDA write otherwise than a manual of Python does: signatures, quotients and roots as in C, grids for
-matrices of any shape, and rows of a dynamic program that each thread has for itself."""
+"""What programs for CUDA write otherwise than a manual of Python does: signatures, quotients and roots as in C, grids
+for matrices of any shape, and rows of a dynamic program that each thread has for itself."""
 
 from __future__ import annotations
 

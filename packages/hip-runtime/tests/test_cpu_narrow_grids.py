@@ -12,7 +12,7 @@ from spmd_kernels import DECLARATIONS, code, pack
 
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.abi.narrow_grids import NarrowGrids
+from hip_runtime.drivers.cpu.abi.narrow_grids import Gangs, NarrowGrids
 from hip_runtime.drivers.cpu.analyses.index_bounds import find_index_bound
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
@@ -89,25 +89,24 @@ def _run(function: Any, rows: int, columns: int, block: tuple[int, int], row: st
 @pytest.mark.parametrize("columns", [1, 3, 16, 70, 200])
 def test_products_of_all_widths(device: Device, row: str, column: str, columns: int, block: tuple[int, int]) -> None:
     function = device.load(product(row, column)).function("k")
-    for rows in (1, 3, 150):
+    for rows in (1, 3, 300):
         _run(function, rows, columns, block if row == "x" else block[::-1], row)
 
 
 def _forms(function: Any) -> list[str]:
-    """The reasons of the code that *function* has, that with lanes along another axis last."""
+    """The reasons of the code that *function* has, that for narrow grids last."""
     handle = function.handle
-    turned = [] if handle._turned is None else [handle._turned]
-    return [program.reason for one in (handle, *turned) for program in one.workers.values()]
+    return [program.reason for one in (handle, *handle._by_gangs.values()) for program in one.workers.values()]
 
 
 def test_each_code_is_made_when_it_is_first_needed(device: Device) -> None:
     function = device.load(product()).function("k")
-    _run(function, 150, 200, (16, 16))
+    _run(function, 300, 200, (16, 16))
     assert ["neighbours along y" in reason for reason in _forms(function)] == [True]
-    _run(function, 150, 2, (16, 16))
-    _run(function, 300, 1, (16, 16))
+    _run(function, 300, 2, (16, 16))
+    _run(function, 400, 1, (16, 16))
     assert ["neighbours along y" in reason for reason in _forms(function)] == [True, False]
-    _run(function, 150, 200, (16, 16))
+    _run(function, 300, 200, (16, 16))
     assert len(_forms(function)) == 2
 
 
@@ -126,33 +125,77 @@ def test_without_a_bound_the_grid_decides(device: Device) -> None:
     assert len(_forms(function)) == 2
 
 
-def test_lanes_that_were_asked_for_stay(device: Device) -> None:
-    with config.cpu_lanes.scope("y"):
+@pytest.mark.parametrize("setting", ["cpu_lanes", "cpu_width"])
+def test_what_was_asked_for_stays(device: Device, setting: str) -> None:
+    with getattr(config, setting).scope("y" if setting == "cpu_lanes" else 32):
         function = device.load(product()).function("k")
-        _run(function, 150, 2, (16, 16))
+        _run(function, 300, 2, (16, 16))
     assert len(_forms(function)) == 1
 
 
+def doubled() -> CodeObject:
+    """``out[i, j] = 2 * a[i, j]``, i along x and j along y."""
+    text = f"""{HEAD}{_index("i", "x")}{_index("j", "y")}
+  %in.row = icmp slt i64 %i, %rows
+  %in.column = icmp slt i64 %j, %columns
+  %in = and i1 %in.row, %in.column
+  br i1 %in, label %do, label %end
+do:
+  %first = mul nsw i64 %i, %columns
+  %place = add nsw i64 %first, %j
+  %pa = getelementptr double, ptr %a, i64 %place
+  %va = load double, ptr %pa
+  %twice = fadd double %va, %va
+  %po = getelementptr double, ptr %out, i64 %place
+  store double %twice, ptr %po
+  br label %end
+end:
+  ret void
+}}
+"""
+    return code(text, "k", PARAMETERS)
+
+
+@pytest.mark.parametrize("block", [(16, 16), (256, 1)])
+def test_without_a_loop_gangs_become_narrower(device: Device, block: tuple[int, int]) -> None:
+    function = device.load(doubled()).function("k")
+    for columns, made in ((200, 1), (17, 2), (5, 2), (8, 2), (3, 3), (1, 3)):
+        values = np.random.default_rng(columns).random((5000, columns))
+        a, out = to_device(values), to_device(np.zeros_like(values))
+        grid = -(-5000 // block[0]), -(-columns // block[1])
+        function.launch(grid, block, pack(function.kernel, out.address, a.address, a.address, 5000, columns, 0))
+        np.testing.assert_array_equal(out.copy_to_host(), 2 * values)
+        assert len(_forms(function)) == made
+    assert "8 threads at a time" in _forms(function)[1]
+    assert "neighbours along y" not in _forms(function)[2]
+
+
 def test_which_grids_are_narrow() -> None:
-    narrow = NarrowGrids(axis=1, other=0, width=64, least=33, offset=8, size=8)
+    narrow = NarrowGrids(axis=1, other=0, width=64, least=33, rows=256, offset=8, size=8)
 
-    def hold(columns: int, *grid: int) -> bool:
-        return narrow.hold((*grid, 1), (16, 16, 1), bytes(8) + columns.to_bytes(8, "little", signed=True) + bytes(8))
+    def choose(columns: int, *grid: int) -> Gangs | None:
+        arguments = bytes(8) + columns.to_bytes(8, "little", signed=True) + bytes(8)
+        return narrow.choose((*grid, 1), (16, 16, 1), arguments)
 
-    assert hold(3, 100, 1)
-    assert hold(32, 100, 2)
-    assert not hold(33, 100, 3)
-    assert not hold(3, 100, 4)  # the rows fill gangs, as far as the grid tells
-    assert not hold(3, 3, 1)
-    assert hold(-5, 100, 1)
+    assert choose(3, 100, 1) == Gangs(0)
+    assert choose(32, 100, 2) == Gangs(0)
+    assert choose(33, 100, 3) is None
+    assert choose(3, 100, 4) is None  # the rows fill gangs, as far as the grid tells
+    assert choose(3, 15, 1) is None
+    assert choose(-5, 100, 1) == Gangs(0)
     unknown = narrow._replace(size=0)
-    assert unknown.hold((100, 2, 1), (16, 16, 1), b"")
-    assert not unknown.hold((100, 3, 1), (16, 16, 1), b"")
+    assert unknown.choose((100, 2, 1), (16, 16, 1), b"") == Gangs(0)
+    assert unknown.choose((100, 3, 1), (16, 16, 1), b"") is None
+    narrow = narrow._replace(least=5, lanes=8)
+    assert choose(4, 100, 1) == Gangs(0)
+    assert choose(5, 100, 1) == Gangs(1, 8)
+    assert choose(60, 100, 3) == Gangs(1, 8)
+    assert choose(60, 100, 4) is None
 
 
 def test_programs_keep_their_narrow_grids(device: Device) -> None:
     function = device.load(product()).function("k")
-    _run(function, 150, 200, (16, 16))
+    _run(function, 300, 200, (16, 16))
     (program,) = function.handle.workers.values()
     assert program.narrow is not None
     assert read_program(write_program(program)).narrow == program.narrow

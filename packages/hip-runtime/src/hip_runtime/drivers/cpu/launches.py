@@ -8,8 +8,7 @@ from functools import partial
 from operator import itemgetter
 
 from hip_runtime.driver import PER_THREAD_STREAM, Describe, Dim3
-from hip_runtime.drivers.cpu.abi.narrow_grids import NarrowGrids
-from hip_runtime.drivers.cpu.abi.work_item import AXES
+from hip_runtime.drivers.cpu.abi.narrow_grids import Gangs, NarrowGrids
 from hip_runtime.drivers.cpu.diagnostics.kernel_faults import find_place, read_fault
 from hip_runtime.drivers.cpu.execution import block_scheduler, stall_reports
 from hip_runtime.drivers.cpu.execution.cooperative_launch import run_with_contexts
@@ -88,10 +87,10 @@ class BlockLauncher:
         "_entry",
         "_function",
         "_narrow",
+        "_narrowed",
         "_program",
         "_streams",
         "_suffix",
-        "_turned",
         "_workers",
     )  # fmt: skip
 
@@ -105,8 +104,8 @@ class BlockLauncher:
         self._dynamic_shared = dynamic_shared
         self._cooperative = cooperative
         self._narrow: NarrowGrids | None = None
-        self._turned: BlockLauncher | None = None
-        """Launches code with lanes along another axis, over narrow grids."""
+        self._narrowed: dict[Gangs, BlockLauncher] = {}
+        """Launch code with other gangs, over narrow grids."""
         self._workers: dict[Dim3, Program] | None = None
         """The function's programs when its program was looked up: it has others once its module was unloaded."""
 
@@ -117,8 +116,8 @@ class BlockLauncher:
         if self._function.workers is not self._workers:
             self._find_program(describe)
         narrow = self._narrow
-        if narrow is not None and narrow.hold(grid, self._block, arguments):
-            self._turn(narrow).launch(arguments, grid, stream, owners, describe)
+        if narrow is not None and (gangs := narrow.choose(grid, self._block, arguments)) is not None:
+            self._with_gangs(gangs).launch(arguments, grid, stream, owners, describe)
             return
         if self._suffix:
             arguments += self._suffix
@@ -149,13 +148,14 @@ class BlockLauncher:
         self._program, self._entry, self._workers = program, program.entry, self._function.workers
         self._narrow = program.narrow
 
-    def _turn(self, narrow: NarrowGrids) -> BlockLauncher:
-        """What launches over *narrow* grids."""
-        if self._turned is None:
-            function = self._function.along(AXES[narrow.other])
+    def _with_gangs(self, gangs: Gangs) -> BlockLauncher:
+        """What launches with *gangs*."""
+        made = self._narrowed.get(gangs)
+        if made is None:
+            function = self._function.with_gangs(gangs)
             made = BlockLauncher(self._common, function, self._block, self._dynamic_shared, self._cooperative)
-            self._turned = made
-        return self._turned
+            self._narrowed[gangs] = made
+        return made
 
     def _run_queued(
         self,

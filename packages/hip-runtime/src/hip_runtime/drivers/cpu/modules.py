@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import warnings
 import weakref
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from hip_devicelib.interrupts import interrupts_held
 from hip_runtime import config
 from hip_runtime.compile_notice import announced
 from hip_runtime.driver import Dim3
+from hip_runtime.drivers.cpu.abi.narrow_grids import Gangs
+from hip_runtime.drivers.cpu.abi.work_item import AXES
 from hip_runtime.drivers.cpu.code_cache import CodeCache, settings_of_code
 from hip_runtime.drivers.cpu.isolation import finalise_isolated, validate_code
 from hip_runtime.drivers.cpu.loaded_programs import copy_loaded, note_loaded
@@ -62,9 +65,9 @@ class CpuFunction:
         self.likely = CpuFunction(module, kernel, likely=True) if kernel.likely_arguments and not likely else None
         """The same kernel for its likely arguments, if it has any."""
         self._others: CpuFunction | None = None
-        self._turned: CpuFunction | None = None
-        self._lanes = ""
-        """The axis of the lanes, if it is not left to the compiler."""
+        self._by_gangs: dict[Gangs, CpuFunction] = {}
+        self._gangs: Gangs | None = None
+        """The gangs of its code, if they are not left to the compiler."""
         self.workers: dict[Dim3, program.Program] = {}
         self._kept: CodeCache | None = None
         self._resizable: dict[object, list[program.Program]] = {}
@@ -99,13 +102,14 @@ class CpuFunction:
         others = self._others
         return others if others is not None and others.kernel.likely_arguments == passed else self
 
-    def along(self, axis: str) -> CpuFunction:
-        """The same kernel with lanes along *axis*."""
+    def with_gangs(self, gangs: Gangs) -> CpuFunction:
+        """The same kernel with *gangs*."""
         with _lock:
-            if self._turned is None:
-                self._turned = CpuFunction(self.module, self.kernel, likely=True)
-                self._turned._kept, self._turned._lanes = self._kept, axis
-            return self._turned
+            made = self._by_gangs.get(gangs)
+            if made is None:
+                made = self._by_gangs[gangs] = CpuFunction(self.module, self.kernel, likely=True)
+                made._kept, made._gangs = self._kept, gangs
+            return made
 
     def keep_code(self, directory: Path, variable: str) -> None:
         """Keep programs in *directory* from one process to the next, see `code_cache`."""
@@ -118,8 +122,7 @@ class CpuFunction:
 
     def worker(self, block: Dim3) -> program.Program:
         """The program for blocks of the shape *block*, compiled at the first call."""
-        lanes = config.cpu_lanes.scope(self._lanes) if self._lanes else nullcontext()
-        with compiling, _lock, interrupts_held(), lanes:
+        with compiling, _lock, interrupts_held(), self._settings():
             if self.module.unloaded:
                 raise ModuleLoadError(f"kernel {self.kernel.name!r}: its module was unloaded")
             if block not in self.workers:
@@ -129,6 +132,16 @@ class CpuFunction:
                 program.block = block
                 self.workers[block] = program
             return self.workers[block]
+
+    @contextmanager
+    def _settings(self) -> Iterator[None]:
+        """The settings that its code is made with."""
+        if self._gangs is None:
+            yield
+            return
+        width = self._gangs.width or config.cpu_width()
+        with config.cpu_lanes.scope(AXES[self._gangs.axis]), config.cpu_width.scope(width):
+            yield
 
     def _resize(self, block: Dim3) -> program.Program | None:
         """A program for blocks of another length that can run those of the shape *block*."""

@@ -27,11 +27,14 @@ _MOST_UNROLLED = 500
 """Instructions of an unrolled kernel whose private arrays have become values. LLVM's compile time grows with them, and
 so do the values that vectors of a gang hold at the same time."""
 
-_FEW_LANES = 8
+_FEW_ACTIVE, _FEW_LANES = 4, 8
 """A kernel without a loop, most of whose time is that of loads and stores, has lanes along another axis if not more
-than one in so many is active: with 16 columns of float64 ``c[i, j] = a[i, j] + b[i, j]`` takes 4 times as long so, with
-8 of float32 0.4 of the time, with one 0.04. One with a loop does if not more than half of them are: a product of
-matrices takes 0.4 of the time with 16 columns, 0.04 with one."""
+than so many are active, else gangs of so many lanes, which are mostly full: ``c[i, j] = 2 * a[i, j] + b[i, j]`` takes
+0.14 of the time with three columns of float32, 0.12 with eight and 0.25 with 24. One with a loop has lanes along
+another axis if not more than half of them are active: a product of matrices takes 0.4 of the time with 16 columns."""
+
+_MANY_ROWS, _MANY_ROWS_OF_LOOPS = 4096, 256
+"""Threads along the other axis from which on that is worth another compilation: some hundred launches."""
 
 
 def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
@@ -53,9 +56,14 @@ def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
         strides=graph.strides,
     )  # fmt: skip
     build_worker(kernel, item, body)
-    narrow = _find_narrow(request, item.axes[0], body) if item.tile > 1 and request.requested_lanes == "auto" else None
+    narrow = _find_narrow(request, item.axes[0], body) if item.tile > 1 and _is_free(request) else None
     told = "; ".join(filter(None, [reason, body.describe(), describe_axis(item)]))
     return Plan(VECTORS, told, graph.module, item, multiple=body.multiple, in_gangs=True, narrow=narrow)
+
+
+def _is_free(request: KernelRequest) -> bool:
+    """Whether the axis and the number of lanes are left to the compiler."""
+    return request.requested_lanes == "auto" and request.chosen_width is None
 
 
 def _find_narrow(request: KernelRequest, axis: int, body: GangBody) -> NarrowGrids | None:
@@ -63,11 +71,15 @@ def _find_narrow(request: KernelRequest, axis: int, body: GangBody) -> NarrowGri
     other = 0 if axis else 1
     if spmd.thread_idx(AXES[other]) not in request.reach.functions:
         return None
-    least = body.width // (2 if body.has_loop else _FEW_LANES) + 1
+    if body.has_loop:
+        found = NarrowGrids(axis, other, body.width, body.width // 2 + 1, _MANY_ROWS_OF_LOOPS)
+    else:
+        lanes = _FEW_LANES if body.width > _FEW_LANES else 0
+        found = NarrowGrids(axis, other, body.width, _FEW_ACTIVE + 1, _MANY_ROWS, lanes)
     if body.bound is None:
-        return NarrowGrids(axis, other, body.width, least)
+        return found
     bound = request.kernel.parameters[body.bound.index - 1]  # the first argument is the work item
-    return NarrowGrids(axis, other, body.width, least, bound.offset, bound.size)
+    return found._replace(offset=bound.offset, size=bound.size)
 
 
 def _read_unrolled(request: KernelRequest) -> KernelGraph:

@@ -1,4 +1,4 @@
-"""Grids with few threads along the axis of the lanes run code with lanes along another axis."""
+"""Grids with few threads along the axis of the lanes run code with lanes along another axis, or in narrower gangs."""
 
 from __future__ import annotations
 

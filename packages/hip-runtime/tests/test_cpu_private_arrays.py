@@ -156,7 +156,8 @@ done:
 def test_copied_from_one_array_to_another(device: Device, kind: str, count: int, width: int, waits: bool) -> None:
     nbytes = int(kind[1:]) // 8
     text = copied(kind, count, nbytes, waits)
-    assert element_sizes_of(text) == [nbytes, nbytes]
+    graph = read_function(PrintedModule(llvm.parse_assembly(text + DECLARATIONS)), "k", ir.Context())
+    assert element_sizes_in(graph) == [nbytes, nbytes]
     other = np.zeros((len(VALUES), count + 1), f"u{nbytes}")
     other[:, 0] = 7
     other[:, 1:] = VALUES[:, None] + np.arange(count)
@@ -290,14 +291,10 @@ def body(*lines: str) -> Function:
 
 def element_sizes(*lines: str) -> list[int]:
     """Of the arrays that can be interleaved."""
-    context = ir.Context()
-    found = find_private_arrays(body(*lines), measure_types(target_machine().target_data, context))
-    return [array.nbytes for array in found.values()]
+    return element_sizes_in(body(*lines))
 
 
-def element_sizes_of(text: str) -> list[int]:
-    """The same of the kernel *text*."""
-    function = read_function(PrintedModule(llvm.parse_assembly(text + DECLARATIONS)), "k", ir.Context())
+def element_sizes_in(function: Function) -> list[int]:
     found = find_private_arrays(function, measure_types(target_machine().target_data, ir.Context()))
     return [array.nbytes for array in found.values()]
 

@@ -76,7 +76,7 @@ class Program:
         self.lengths: Lengths | None = None
         """The lengths of blocks that `resize` can make it run."""
         self.narrow: NarrowGrids | None = None
-        """Grids for which code with lanes along another axis is better."""
+        """Grids for which code with other gangs is better."""
         self.describe_place: Callable[[Sequence[int]], str] | None = None
         """Where in the source code at some addresses stands, as the layer above knows it."""
         self.lines: LineTable | None = None

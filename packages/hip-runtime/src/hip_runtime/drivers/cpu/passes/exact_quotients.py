@@ -96,7 +96,8 @@ def _find_quotient(value: Instruction) -> _Quotient | None:
     most = find_magnitude(dividend)
     if most is None or most >= _EXACT:
         return None
-    has_sign = any(operand.opcode == "sitofp" for operand in value.operands[:1] if isinstance(operand, Instruction))
+    converted = value.operands[0]
+    has_sign = isinstance(converted, Instruction) and converted.opcode == "sitofp"
     return _Quotient(value, dividend, divisor, most, positive, has_sign)
 
 

@@ -30,7 +30,7 @@ class Plan:
     in_gangs: bool = False
     """Whether all of the kernel's threads run in gangs, in each region if it has several."""
     narrow: NarrowGrids | None = None
-    """Grids for which another axis of the lanes is better, if there are any."""
+    """Grids for which other gangs are better, if there are any."""
 
     @property
     def lengths(self) -> Lengths | None:

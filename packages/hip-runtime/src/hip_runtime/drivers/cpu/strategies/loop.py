@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from hip_runtime.drivers.cpu.abi.worker import build_worker, run_threads
+from hip_runtime.drivers.cpu.ir.trace import record
+from hip_runtime.drivers.cpu.passes.index_signs import decide_at_start
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, MIN_LANES
 from hip_runtime.drivers.cpu.strategies.kernel_graph import read_kernel
@@ -18,9 +20,11 @@ def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     graph = read_kernel(request, limits_callees=False, any_length=request.widest < MIN_LANES)
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs)
-    if graph.has_frozen_loads:
+    decides = decide_at_start(graph.function)
+    record("decide_at_start", graph.function)
+    if decides or graph.has_frozen_loads:
         graph.item.lengths = None
-        return write_regions(request, graph, LOOP, reason, gangs)
+        return write_regions(request, graph, LOOP, reason, GangPlan(1) if decides else gangs)
     build_worker(request.kernel, graph.item, run_threads(request.kernel, graph.item))
     told = "; ".join(filter(None, [reason, describe_axis(graph.item)]))
     return Plan(LOOP, told, graph.module, graph.item)

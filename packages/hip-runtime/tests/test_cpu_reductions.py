@@ -19,8 +19,8 @@ define void @k(ptr %item, float %x, i32 %m, i1 %c) {{
 entry:
   br label %loop
 loop:
-  %v = phi {kind} [ {first}, %entry ], [ %next, %loop ]
-  %j = phi i32 [ 0, %entry ], [ %more, %loop ]
+  %v = phi {kind} [ {first}, %entry ], [ %next, %{last} ]
+  %j = phi i32 [ 0, %entry ], [ %more, %{last} ]
   {body}
   %more = add nuw nsw i32 %j, 1
   %again = icmp slt i32 %more, %m
@@ -45,7 +45,19 @@ FLOATS = {
     "a quotient": ("%next = fdiv fast float %v, %x", False),
     "a maximum": ("%next = call fast float @llvm.maxnum.f32(float %x, float %v)", True),
     "a maximum by comparison": (
-        "%less = fcmp fast olt float %v, %x \n %next = select i1 %less, float %x, float %v", True
+        "%less = fcmp fast olt float %v, %x \n %next = select nnan nsz i1 %less, float %x, float %v", True
+    ),
+    "a maximum by comparison that NaN may be": (
+        "%less = fcmp fast olt float %v, %x \n %next = select nsz i1 %less, float %x, float %v", False
+    ),
+    "a maximum that NaN may be": ("%next = call nsz float @llvm.maxnum.f32(float %x, float %v)", False),
+    "a sum of some, behind a branch": (
+        "br i1 %c, label %do, label %join \n do: \n %one = fadd fast float %v, %x \n br label %join \n join: "
+        "\n %next = phi float [ %v, %loop ], [ %one, %do ]", True
+    ),
+    "a choice of sums, behind a branch": (
+        "br i1 %c, label %do, label %join \n do: \n %one = fadd fast float %v, %x \n br label %join \n join: "
+        "\n %next = phi float [ %x, %loop ], [ %one, %do ]", False
     ),
     "another comparison": ("%less = fcmp fast olt float %v, %x \n %next = select i1 %less, float %x, float 1.0", False),
     "a sum of some": ("%one = fadd fast float %v, %x \n %next = select i1 %c, float %one, float %v", True),
@@ -69,7 +81,8 @@ INTEGERS = {
 
 def found(kind: str, first: str, body: str) -> bool:
     """Whether %v is a reduction in a loop with *body*."""
-    module = llvm.parse_assembly(LOOP.format(kind=kind, first=first, body=body))
+    last = "join" if "join:" in body else "loop"
+    module = llvm.parse_assembly(LOOP.format(kind=kind, first=first, body=body, last=last))
     graph = read_function(PrintedModule(module), "k", ir.Context())
     shapes = VectorShapes(graph, {}, lambda stored: 4, lambda alloca: 4, True)
     (header,) = (block for block in graph.blocks if block.name == "loop")

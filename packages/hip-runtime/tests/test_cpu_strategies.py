@@ -12,6 +12,7 @@ from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.analyses import double_width
 from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
 from hip_runtime.drivers.cpu.ir.model import Function
+from hip_runtime.drivers.cpu.object_code.host_machine import has_mask_registers
 from hip_runtime.drivers.cpu.strategies import vector
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
 from hip_runtime.drivers.cpu.vectorize.gang_body import GangBody
@@ -199,6 +200,71 @@ def test_rows_whose_sum_waits_for_each_result_are_run_by_lanes(device: Device) -
     for column in x.T:
         expected = (expected + column) * np.float32(0.5)
     np.testing.assert_array_equal(found, expected)
+
+
+SOME_OF_A_ROW = f"""
+define void @k(ptr noalias %item, ptr %out, ptr %x, i64 %n) {{
+entry:
+{GLOBAL_X}
+  %row = mul i64 %i, %n
+  %first = getelementptr float, ptr %x, i64 %row
+  br label %loop
+loop:
+  %j = phi i64 [ 0, %entry ], [ %more, %join ]
+  %sum = phi float [ 0.0, %entry ], [ %next, %join ]
+  %p = getelementptr float, ptr %first, i64 %j
+  %v = load float, ptr %p
+  %large = fcmp ogt float %v, 0.5
+  br i1 %large, label %do, label %join
+do:
+  %w = getelementptr float, ptr %x, i64 %j
+  %factor = load float, ptr %w
+  %product = fmul fast float %factor, %v
+  %added = fadd fast float %sum, %product
+  br label %join
+join:
+  %next = phi float [ %sum, %loop ], [ %added, %do ]
+  %more = add nuw nsw i64 %j, 1
+  %again = icmp slt i64 %more, %n
+  br i1 %again, label %loop, label %done
+done:
+  %q = getelementptr float, ptr %out, i64 %i
+  store float %next, ptr %q
+  ret void
+}}
+"""
+"""Each thread sums products of those in a row of its own that are large."""
+
+
+@pytest.mark.skipif(not has_mask_registers(), reason="LLVM makes masks of branches for processors that have such")
+def test_rows_with_a_branch_are_left_to_a_loop(device: Device) -> None:
+    x = np.random.default_rng(1).random((128, 64), np.float32)
+    form, found = form_of(device, SOME_OF_A_ROW, x, 64)
+    assert "loop (no thread waits for another; the form 'vectors' would be slower: its loads and stores" in form
+    np.testing.assert_allclose(found, np.where(x > 0.5, x * x[0], 0).sum(axis=1), rtol=1e-5)
+
+
+SHORT_ROWS = ROW.replace("mul i64 %i, %n", "mul i64 %i, 9").replace("slt i64 %more, %n", "slt i64 %more, 9")
+SHORT_ROWS = (
+    SHORT_ROWS.replace(
+        "  %next =",
+        """  %more.of = fadd float %v, 1.0
+  %root = call float @llvm.sqrt.f32(float %more.of)
+  %part = fdiv float %v, %root
+  store float %part, ptr %p
+  %next =""",
+    ).replace("FLAGS", "fast")
+    + "declare float @llvm.sqrt.f32(float)"
+)
+
+
+def test_short_rows_are_run_by_lanes(device: Device) -> None:
+    """The cache holds the rows of all lanes, and LLVM writes the loop of a thread out."""
+    x = np.random.default_rng(1).random((128, 9), np.float32)
+    assert ": vectors (" in form_of(device, SHORT_ROWS, x, 9)[0]
+    form, found = form_of(device, SHORT_ROWS.replace("slt i64 %more, 9", "slt i64 %more, %n"), x, 9)
+    assert ": loop (" in form
+    np.testing.assert_allclose(found, x.sum(axis=1), rtol=1e-5)
 
 
 AGAIN = f"""

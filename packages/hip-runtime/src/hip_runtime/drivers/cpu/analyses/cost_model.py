@@ -15,6 +15,7 @@ from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS, needs_active_lane
 from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
+from hip_runtime.drivers.cpu.analyses.loop_starts import find_decided
 from hip_runtime.drivers.cpu.analyses.neighbours import Neighbours, find_neighbours
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.recurrences import innermost_loops, latency
@@ -25,6 +26,7 @@ from hip_runtime.drivers.cpu.analyses.stride_speculation import (
     speculate_strides,
     speculated_shape,
 )
+from hip_runtime.drivers.cpu.analyses.trip_counts import count_iterations
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import is_combinable, is_uniform_load
 from hip_runtime.drivers.cpu.analyses.unit_stride_loops import UnitStrideLoops
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
@@ -58,6 +60,10 @@ _ROWS_PER_BYTE = 0.75
 """What it costs more, for each byte of an element, where each lane accesses a row of its own, with unit stride or in
 neighbouring gangs: that keeps as many cache lines in use as there are lanes, and needs the next ones the sooner, the
 larger elements are. Not so rows that an outer loop accesses again and again: these are short, or few."""
+
+_SHORT = 16
+"""Iterations of a loop that LLVM writes out for a thread, and that goes through short rows, whose lines stay in the
+cache for all lanes."""
 
 _ROW_ELEMENT, _ROW_BYTE = 0.2, 0.05
 """An element, and each of its bytes, of a row that a lane loads several elements of at once, see `row_loops`; where
@@ -154,8 +160,15 @@ class _Estimate:
         self._neighbours: dict[Block, dict[Instruction, Neighbours]] = {}
         self._speculated: dict[Instruction, SpeculatedStride] = speculate_strides(shapes)
         self._steps = unit_stride = UnitStrideLoops(shapes, size_of)
-        innermost = {loops[-1] for loops in shapes.order.loops.values() if loops}
-        self._unit_stride_loops = {loop for loop in innermost if unit_stride.has_unit_stride(loop)}
+        self._short_loops = {
+            loop for loop, header in shapes.order.headers().items() if count_iterations(loop, header, _SHORT)
+        }
+        self._unit_stride_loops = {
+            loop
+            for loop in innermost_loops(shapes)
+            if loop not in self._short_loops and unit_stride.has_unit_stride(loop)
+        }
+        self._decided = find_decided(shapes)  # before loops, where threads run alone
 
         self._row_loads = {
             load
@@ -183,13 +196,15 @@ class _Estimate:
             scalar_block, lane_block = 0.0, 0.0
             for value in block.instructions:
                 costs = self._costs(value, block)
-                scalar_block += costs[0]
+                scalar_block += 0.0 if value in self._decided else costs[0]
                 lane_block += costs[1] if _is_for_active_lanes(value) else costs[1] * apart
-            if loops and loops[-1] in self._unit_stride_loops:
+            is_vector = bool(loops) and loops[-1] in self._unit_stride_loops
+            if is_vector:
                 scalar_block /= _TRIP_COUNT
             if loops and block in self._shapes.divergent:
                 leaves = any(target not in loops[-1] for target in self._shapes.successors(block))
-                scalar_block += _LOOP_MISPREDICTION / _TRIP_COUNT if leaves else _BRANCH_MISPREDICTION
+                if leaves or not is_vector:
+                    scalar_block += _LOOP_MISPREDICTION / _TRIP_COUNT if leaves else _BRANCH_MISPREDICTION
             scalar, vector = scalar + scalar_block * weight, vector + lane_block * weight
             if loops:
                 alone[loops[-1]] = alone.get(loops[-1], 0.0) + scalar_block
@@ -253,7 +268,7 @@ class _Estimate:
             return scalar, 2 * _LANE
         if value in self._row_loads and value not in self._rows and self._width >= ROW:
             return scalar, _ROW_ELEMENT + _ROW_BYTE * self._size_of(accessed)
-        if (unit_stride and not self._is_repeated(address, loops)) or value in self._rows:
+        if (unit_stride and not self._is_near(address, loops)) or value in self._rows:
             return scalar, _GATHER + _ROWS_PER_BYTE * self._size_of(accessed)
         if value.opcode == "load":
             is_chosen = block in self._shapes.masked and not has_mask_registers()
@@ -279,6 +294,10 @@ class _Estimate:
 
     def _most_at_once(self, block: Block, access: Instruction) -> int:
         return 4 if access.opcode == "load" and block not in self._shapes.masked else 2
+
+    def _is_near(self, address: Value, loops: tuple[frozenset[Block], ...]) -> bool:
+        """Whether the row that the innermost of *loops* goes through by *address* is short, or again the same."""
+        return loops[-1] in self._short_loops or self._is_repeated(address, loops)
 
     def _is_repeated(self, address: Value, loops: tuple[frozenset[Block], ...]) -> bool:
         """Whether the second innermost of *loops* does not change which row the innermost goes through by *address*."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
-from hip_runtime.drivers.cpu.analyses.stride_speculation import match_index_select
+from hip_runtime.drivers.cpu.analyses.stride_speculation import is_tested_in, match_index_select
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 
@@ -82,7 +82,7 @@ class _Search:
         return self._arithmetic <= _MOST_ARITHMETIC and all(map(self._follow, value.operands))
 
     def _follow_select(self, select: Instruction) -> bool:
-        matched = match_index_select(select, self._block, self._shapes)
+        matched = match_index_select(select) if is_tested_in(self._block, select, self._shapes) else None
         if matched is None or matched[2] != 0:
             return False
         number, chosen, _ = matched

@@ -17,6 +17,10 @@ _INTEGER_KINDS = {"add": "add", "sub": "add", "mul": "mul", "and": "and", "or": 
 _EXTREMES = tuple(
     f"llvm.{name}." for name in ("minnum", "maxnum", "minimum", "maximum", "smin", "smax", "umin", "umax")
 )
+_OF_EXTREMES = frozenset({"nnan", "nsz"})
+_FLAGGED = ("llvm.minnum.", "llvm.maxnum.")
+"""Minima and maxima of floats that can be reordered with these flags only."""
+
 _PRODUCT_SUMS = ("llvm.fma.", "llvm.fmuladd.")
 _SELF_ORDERED = ("sub", "fsub")
 """Operations that reduce into their first operand only."""
@@ -34,7 +38,7 @@ def is_reduction(phi: Instruction, loop: frozenset[Block], shapes: VectorShapes)
         users = _users(value, loop, shapes)
         if value is following[0]:  # the phi is the only other one that may use the last value
             return users == [phi] and len(kinds) == 1
-        chosen = next((user for user in users if user.opcode == "select"), None)
+        chosen = next((user for user in users if user.opcode == "select" or _is_join(user, loop)), None)
         others = [user for user in users if user is not chosen]
         if len(others) != 1:
             return False
@@ -62,12 +66,25 @@ def _users(value: Value, loop: frozenset[Block], shapes: VectorShapes) -> list[I
 def _is_extreme(chosen: Instruction, comparison: Instruction) -> bool:
     """Whether *chosen* is one of the two values that *comparison* compares: a minimum or a maximum."""
     condition, *arms = chosen.operands
-    return comparison.opcode in ("icmp", "fcmp") and comparison is condition and set(arms) == set(comparison.operands)
+    if comparison is not condition or set(arms) != set(comparison.operands):
+        return False
+    return comparison.opcode == "icmp" or (comparison.opcode == "fcmp" and _may_reorder_extremes(chosen))
+
+
+def _may_reorder_extremes(chosen: Instruction) -> bool:
+    """Whether it is one to *chosen* which of two zeros it is, and what becomes of NaN; these depend on the order."""
+    return "fast" in chosen.flags or _OF_EXTREMES.issubset(chosen.flags)
 
 
 def _is_skipped(chosen: Instruction, operation: Instruction, value: Instruction) -> bool:
     """Whether *chosen* is the result of *operation* in some iterations and *value* in the others."""
-    return {*chosen.operands[1:]} == {operation, value}
+    arms = chosen.operands if chosen.opcode == "phi" else chosen.operands[1:]
+    return {*arms} == {operation, value}
+
+
+def _is_join(value: Instruction, loop: frozenset[Block]) -> bool:
+    """Whether *value* chooses by how *loop* got there in the same iteration."""
+    return value.opcode == "phi" and all(source in loop for source in value.targets)
 
 
 def _kind(user: Instruction, value: Instruction) -> str:
@@ -80,6 +97,8 @@ def _kind(user: Instruction, value: Instruction) -> str:
             kind = "add"
     else:
         kind = ""
+    if user.callee.startswith(_FLAGGED) and not _may_reorder_extremes(user):
+        return ""
     if user.callee.startswith(_EXTREMES):
         return user.callee.rsplit(".", 1)[0]
     if user.opcode in _SELF_ORDERED and user.operands[0] is not value:

@@ -17,7 +17,7 @@ from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.known_ranges import constant
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
-from hip_runtime.drivers.cpu.analyses.stride_speculation import speculate_strides
+from hip_runtime.drivers.cpu.analyses.stride_speculation import is_tested_in, speculate_strides
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.analyses.unit_stride_loops import UnitStrideLoops
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
@@ -68,6 +68,14 @@ class RowLoop:
 
 class _ExactSteps(UnitStrideLoops):
     """By how much addresses grow in each iteration, whatever wraps around."""
+
+    def __init__(self, shapes: VectorShapes, size_of: SizeOf) -> None:
+        super().__init__(shapes, size_of)
+        self._choices = {
+            select: chosen
+            for select, chosen in self._choices.items()
+            if is_tested_in(shapes.homes[select], select, shapes)
+        }
 
     def _find_step(self, value: Instruction, loop: frozenset[Block]) -> int | None:
         steps = [self.step(operand, loop) for operand in value.operands] if value.opcode != "phi" else []

@@ -49,13 +49,8 @@ def speculate_strides(shapes: VectorShapes) -> dict[Instruction, SpeculatedStrid
 
 def find_index_selects(shapes: VectorShapes) -> dict[Instruction, Value]:
     """Each ``select`` on whether an index is negative, with the operand that is chosen if it is not."""
-    found = {}
-    for value, block in shapes.homes.items():
-        if value.opcode == "select":
-            matched = match_index_select(value, block, shapes)
-            if matched is not None:
-                found[value] = matched[1]
-    return found
+    selects = (value for value in shapes.homes if value.opcode == "select")
+    return {value: matched[1] for value in selects if (matched := match_index_select(value)) is not None}
 
 
 def speculated_shape(
@@ -76,11 +71,11 @@ def _propagate(
     return None if shape is VARYING else SpeculatedStride(shape)
 
 
-def match_index_select(select: Instruction, block: Block, shapes: VectorShapes) -> tuple[Value, Value, int] | None:
+def match_index_select(select: Instruction) -> tuple[Value, Value, int] | None:
     """The index that a ``select`` compares with 0, the operand that is chosen if it is not negative, and the least that
     the index is then. Where it is known not to be, LLVM writes ``i - 1 < 0`` as ``i == 0``."""
     condition, *arms = select.operands
-    if not isinstance(condition, Instruction) or condition.opcode != "icmp" or shapes.homes[condition] is not block:
+    if not isinstance(condition, Instruction) or condition.opcode != "icmp":
         return None
     index, limit = condition.operands
     if not isinstance(index.type, ir.IntType) or not isinstance(limit, Constant):
@@ -94,11 +89,17 @@ def match_index_select(select: Instruction, block: Block, shapes: VectorShapes) 
     return None
 
 
+def is_tested_in(block: Block, select: Instruction, shapes: VectorShapes) -> bool:
+    """Whether it is in *block* that the condition of *select* is computed."""
+    condition = select.operands[0]
+    return isinstance(condition, Instruction) and shapes.homes[condition] is block
+
+
 def _speculate_select(
     shapes: VectorShapes, found: dict[Instruction, SpeculatedStride], select: Instruction, block: Block
 ) -> SpeculatedStride | None:
-    matched = match_index_select(select, block, shapes)
-    if matched is None:
+    matched = match_index_select(select)
+    if matched is None or not is_tested_in(block, select, shapes):
         return None
     index, chosen, least = matched
     shape = speculated_shape(shapes, found, chosen, block)

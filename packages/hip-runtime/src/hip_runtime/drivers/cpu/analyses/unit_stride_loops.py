@@ -13,6 +13,7 @@ from hip_runtime.drivers.cpu.analyses.reductions import is_reduction
 from hip_runtime.drivers.cpu.analyses.stride_speculation import find_index_selects
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+from hip_runtime.drivers.cpu.object_code.host_machine import has_mask_registers
 
 
 class UnitStrideLoops:
@@ -32,9 +33,18 @@ class UnitStrideLoops:
             return False
         if sum(target not in loop for block in loop for target in shapes.successors(block)) != 1:
             return False
-        if sum(len(shapes.successors(block)) > 1 for block in loop) != 1:
+        branches = sum(len(shapes.successors(block)) > 1 for block in loop)
+        if branches > 1 and not (has_mask_registers() and self._leaves_at_end(loop)):
             return False
         return all(self._is_vectorizable(value, loop) for block in loop for value in block.instructions)
+
+    def _leaves_at_end(self, loop: frozenset[Block]) -> bool:
+        """Whether *loop* is left, and gone through again, from one block: then LLVM puts what branches decide in it
+        under masks."""
+        header = next(block for block in self._shapes.order.blocks if block in loop)
+        successors = self._shapes.successors
+        ends = [block for block in loop if header in successors(block)]
+        return len(ends) == 1 and any(target not in loop for target in successors(ends[0]))
 
     def _is_vectorizable(self, value: Instruction, loop: frozenset[Block]) -> bool:
         if value.opcode == "phi" and self._is_header(value, loop):

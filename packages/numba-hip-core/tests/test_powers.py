@@ -61,6 +61,57 @@ def test_of_integers():
     ]  # fmt: skip
 
 
+KINDS = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint32, np.uint64)
+
+
+def of_two(n, out):
+    i = hip.grid(1)
+    out[0, i], out[1, i], out[2, i] = 2 ** n[i], 8 ** n[i], pow(4, n[i])
+    x = 2
+    x **= n[i]
+    out[3, i] = x
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_two(kind):
+    """They wrap around as products do; of negative exponents they are less than 1."""
+    exponents = [0, 1, 2, 5, 6, 7, 8, 15, 16, 20, 21, 22, 30, 31, 32, 33, 62, 63, 64, 65, 100, 127]
+    exponents += [] if kind in (np.uint8, np.uint32, np.uint64) else [-1, -2, -63, -64, -128]
+    out = np.full((4, len(exponents)), -7, np.int64)
+    hip.jit(of_two)[1, len(exponents)](np.array(exponents, kind), out)
+    wanted = np.array([[base**n % 2**64 if n >= 0 else 0 for n in exponents] for base in (2, 8, 4, 2)], np.uint64)
+    np.testing.assert_array_equal(out.view(np.uint64), wanted)
+
+
+def steps(x, out):
+    """Sums by a block, as courses on GPUs teach them."""
+    part = hip.shared.array(256, np.float64)
+    thread = hip.threadIdx.x
+    part[thread] = x[hip.grid(1)]
+    hip.syncthreads()
+    step = 0
+    while 2**step < 256:
+        apart = 2**step
+        if thread % (2 * apart) == 0:
+            part[thread] += part[thread + apart]
+        hip.syncthreads()
+        step += 1
+    if thread == 0:
+        out[hip.blockIdx.x] = part[0]
+
+
+@pytest.mark.cpu_device("its optimised code")
+def test_steps_of_a_tree_are_known():
+    """Each is a region of its own, without a division."""
+    kernel = hip.jit(steps)
+    x, out = np.random.default_rng(1).random(1024), np.zeros(4)
+    kernel[4, 256](x, out)
+    np.testing.assert_allclose(out, x.reshape(4, 256).sum(axis=1))
+    (code,) = kernel.inspect_llvm().values()
+    assert "srem" not in code
+    assert "fdiv" not in code
+
+
 def by_literal(x, n, out):
     out[0] = x[0] ** -1
 

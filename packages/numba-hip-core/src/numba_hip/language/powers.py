@@ -53,6 +53,9 @@ def _to_integer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.
 
 def _of_integers(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     """An integer to the power of an integer of its type."""
+    step = _power_of_two(args[0])
+    if step:
+        return _shift(builder, args[1], step)
     kind, raises = sig.return_type, bool(context.error_model.raise_on_fp_zero_division)
     undefined = -1 << (kind.bitwidth - 1)
 
@@ -77,6 +80,29 @@ def _of_integers(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir
         return result
 
     return context.compile_internal(builder, power, sig, args)
+
+
+def _power_of_two(base: ir.Value) -> int:
+    """Of two, the power that *base* is; 0 if it is none, or not written in the kernel as a number."""
+    number = base.constant if isinstance(base, ir.Constant) else None
+    return number.bit_length() - 1 if isinstance(number, int) and number > 1 and not number & (number - 1) else 0
+
+
+def _shift(builder: ir.IRBuilder, exponent: ir.Value, step: int) -> ir.Value:
+    """``2 ** step`` to the power of *exponent*. Above the largest number it is 0, as products wrap around, and so it is
+    below 1. But for the lesser of two numbers there is no choice in it: LLVM knows how often a loop runs whose end it
+    tells, as the steps of a tree do."""
+    kind = exponent.type
+    last = kind(kind.width - 1)
+    enough = kind(-(-kind.width // step))
+    bits = builder.mul(_least(builder, exponent, enough), kind(step))
+    one_more = builder.zext(builder.icmp_unsigned(">", bits, last), kind)
+    return builder.shl(builder.shl(kind(1), _least(builder, bits, last)), one_more)
+
+
+def _least(builder: ir.IRBuilder, one: ir.Value, other: ir.Value) -> ir.Value:
+    """The lesser of two numbers without sign."""
+    return builder.select(builder.icmp_unsigned("<", one, other), one, other)
 
 
 def _to_literal(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:

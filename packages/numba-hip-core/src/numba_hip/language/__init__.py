@@ -39,6 +39,7 @@ def _load_features() -> None:
         const,
         division,
         dtypes,
+        extremes,
         fast_division,
         foreign_pointers,
         fp8,

@@ -17,8 +17,11 @@ from hip_runtime.drivers.cpu.passes.inline_marks import can_mark_functions, mark
 from hip_runtime.errors import UnsupportedError
 
 
-def prepare(module: Any, kernel: str, synchronising: set[str], machine: Any, unroll: bool = False) -> None:
-    """Inline the functions *synchronising* into *kernel*, and simplify *module*, making all but the kernel internal.
+def prepare(
+    module: Any, kernel: str, synchronising: set[str], machine: Any, context: LlvmContext, unroll: bool = False
+) -> None:
+    """Inline the functions *synchronising* into *kernel*, and simplify *module* in *context*, making all but the kernel
+    internal.
 
     *unroll* fully unrolls loops with small trip counts, as far as LLVM finds that profitable.
     """
@@ -30,7 +33,12 @@ def prepare(module: Any, kernel: str, synchronising: set[str], machine: Any, unr
         if function.name in others and can_mark_functions():
             function.add_function_attribute("alwaysinline")
     _simplify(module, machine, bool(others) and not can_mark_functions(), unroll)
-    _check_inlined(module, kernel, others)
+    left = _find_left(module, others)
+    if left and not can_mark_functions():  # without marks, LLVM leaves some whatever the threshold
+        mark_for_inlining(module, left, context)
+        _simplify(module, machine, inline_everything=False, unroll=unroll)
+        left = _find_left(module, others)
+    _check_inlined(kernel, left)
     name_globals(module)
 
 
@@ -121,8 +129,12 @@ _EVERYTHING = 10_000_000
 """An inlining threshold above the cost of any function, with room for LLVM to multiply it in 32 bits."""
 
 
-def _check_inlined(module: Any, kernel: str, others: set[str]) -> None:
-    left = sorted(function.name for function in module.functions if function.name in others)
+def _find_left(module: Any, names: Collection[str]) -> list[str]:
+    """Those of the functions *names* that *module* still has."""
+    return sorted(function.name for function in module.functions if function.name in names)
+
+
+def _check_inlined(kernel: str, left: Collection[str]) -> None:
     if left:
         raise UnsupportedError(
             f"kernel {kernel!r} reaches a barrier or a wave operation in {', '.join(map(repr, left))}, which the CPU "

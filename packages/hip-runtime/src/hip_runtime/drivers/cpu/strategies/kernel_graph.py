@@ -71,7 +71,7 @@ def read_kernel(
     module = request.take_module()
     item = request.make_item(module, any_length)
     module = request.declare_intrinsics(module, item)
-    prepare(module, kernel.name, request.reach.synchronising, machine, unroll)
+    prepare(module, kernel.name, request.reach.synchronising, machine, request.context, unroll)
     if limits_callees:
         check_callees(kernel.name, stack_bytes(module, machine.target_data, kernel.name))
     printed = _inline_callees(request, module, item, unroll)

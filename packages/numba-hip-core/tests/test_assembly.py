@@ -15,6 +15,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from llvmlite import ir
+from llvmlite.binding import llvm_version_info
 from numba import hip, types
 from numba.core.errors import LoweringError
 from numba.extending import intrinsic
@@ -29,6 +30,7 @@ pytestmark = [
 ]
 
 I32 = ir.IntType(32)
+NEW_LLVM = 22
 
 
 def written(text: str, constraint: str, side_effect: bool = False) -> Any:
@@ -78,13 +80,18 @@ def test_assembly_between_barriers() -> None:
     np.testing.assert_array_equal(values, np.arange(64)[::-1])
 
 
+reads_constraints = pytest.mark.skipif(
+    llvm_version_info[0] < NEW_LLVM, reason="LLVM 20 goes by the letters of a constraint that it knows"
+)
+
+
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("text", "constraint", "message"),
     [
         ("v_mov_b32 $0, $1", "=v,v", "v_mov_b32"),
         ("bswapl $9", "=r,0", "Invalid"),
-        ("bswapl $0", "=zz,0", "constraint"),
+        pytest.param("bswapl $0", "=zz,0", "constraint", marks=reads_constraints),
     ],
 )
 def test_foreign_assembly_is_an_error_at_its_line(text: str, constraint: str, message: str) -> None:

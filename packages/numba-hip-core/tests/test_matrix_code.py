@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from llvmlite.binding import llvm_version_info
 from numba import hip
 from numba.core import types
 from numba.core.errors import TypingError
 
 from numba_hip.errors import MatrixError
+
+NEW_LLVM = 22
 
 # What there is not.
 
@@ -194,7 +197,8 @@ def test_a_loop_along_k_counts_nothing_but_k(target: str) -> None:
     matrices = types.float16[:, ::1], types.float16[::1, :], types.float32[:, ::1]
     text = hip.compile(multiply.py_func, matrices, target=target)[0]
     (loop,) = (part.split("s_cbranch")[0] for part in re.split(r"\n\.LBB\w+:", text) if "v_wmma" in part)
-    assert len(re.findall(r"\ts_add_(?:u32|nc_u64|co_u32) ", loop)) == 1, loop
+    pointers = 0 if llvm_version_info[0] >= NEW_LLVM else 1  # LLVM 20 counts the other matrix's address, too
+    assert len(re.findall(r"\ts_add_(?:u32|nc_u64|co_u32) ", loop)) == 1 + pointers, loop
 
 
 def test_a_loop_over_elements_leaves_them_in_registers() -> None:

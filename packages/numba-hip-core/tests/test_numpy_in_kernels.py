@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numba import literal_unroll, njit
 from numba.core.errors import NumbaError
+from numba.np import arraymath
 
 import numba_hip as hip
 
@@ -115,7 +116,7 @@ def look_up(a, m, x, out):
     out[4] = np.isclose(x, a[2])
     out[5] = np.ptp(m)
     out[6] = np.average(a)
-    out[7] = np.nanargmax(a)
+    out[7] = np.argmax(a)
     out[8] = np.nan_to_num(x / 0.0)
     out[9] = np.sinc(x)
     out[10] = np.angle(complex(x, 1))
@@ -127,6 +128,14 @@ def look_up(a, m, x, out):
 
 def traced(m, out):
     out[0] = np.trace(m, 2)
+
+
+@pytest.mark.skipif(not hasattr(arraymath, "np_nanargmax"), reason="Numba has no np.nanargmax yet")
+def test_the_place_of_an_extreme_that_is_a_number():
+    def places(a, out):
+        out[0], out[1] = np.nanargmax(a), np.nanargmin(a)
+
+    assert run(places, np.array([np.nan, 1, 4, np.nan, 0.5]), np.zeros(2)).tolist() == [2, 4]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of the division

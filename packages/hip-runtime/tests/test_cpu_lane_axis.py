@@ -385,6 +385,46 @@ def test_faults_name_the_block_and_the_thread(device: Device, block: tuple[int, 
     assert far.value.block == (x // block[0], y // block[1], 0)  # the chunks of a first launch have one block
 
 
+LONG = FAULT.replace(element("zxy"), element("zyx")).replace("%place, 1234", "%place, -1")
+LONG = LONG.replace(
+    "far:",
+    """far:
+  br label %loop
+loop:
+  %count = phi i64 [ 0, %far ], [ %count.more, %loop ]
+  %mixed = phi i64 [ %place, %far ], [ %mixed.more, %loop ]
+  %scaled = mul i64 %mixed, 6364136223846793005
+  %mixed.more = add i64 %scaled, %count
+  %count.more = add nuw nsw i64 %count, 1
+  %again = icmp slt i64 %count.more, 5000
+  br i1 %again, label %loop, label %last
+last:""",
+)
+LONG = LONG.replace("store i64 %place, ptr %py", "store i64 %mixed.more, ptr %py")
+"""Thread ``ni``, in C order along x, writes where nothing is, after a while."""
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "found"),
+    [((2, 2, 1), (16, 16, 1), (0, 0, 0)), ((4, 1, 1), (16, 16, 1), (0, 0, 0)), ((1, 4, 1), (16, 16, 1), (0, 1, 0)),
+     ((4, 1, 1), (32, 4, 1), (1, 0, 0)), ((3, 3, 1), (16, 16, 1), (0, 0, 0))],
+)  # fmt: skip
+def test_few_blocks_fill_gangs(
+    device: Device, grid: tuple[int, int, int], block: tuple[int, int, int], found: tuple[int, int, int]
+) -> None:
+    """A chunk has as many blocks as a gang reaches over, but no more than there are: the fault is where it begins."""
+    columns, rows = grid[0] * block[0], grid[1] * block[1]
+    with config.cpu_lanes.scope("x"), config.cpu_width.scope(32):
+        function = device.load(code(LONG, "k", PARAMETERS)).function("k")
+        out = to_device(np.zeros(rows * columns, np.int64), device=device)
+        for _ in range(3):  # the time that launches took decides how many blocks are a chunk
+            function.launch(grid, block, pack(function.kernel, out.address, out.address, 1 << 40, rows, columns))
+        place = block[0] + 1 if grid[0] > 1 else (block[1] + 1) * columns  # in the second block
+        with pytest.raises(MemoryFaultError) as far:
+            function.launch(grid, block, pack(function.kernel, out.address, out.address, place, rows, columns))
+    assert far.value.block == found
+
+
 def test_kernels_that_know_their_lane_stay_along_x(device: Device) -> None:
     known = "%lane = call i32 @spmd.lane(ptr %item)\n  %bad = icmp eq i32 %lane, 99"
     text = FAULT.replace("%bad = icmp eq i64 %place, 1234", known)

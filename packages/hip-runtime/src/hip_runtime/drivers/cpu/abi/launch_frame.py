@@ -39,13 +39,14 @@ FAULT_FIELDS = ("code", "block x", "block y", "block z", "thread x", "thread y",
 
 PROGRAM = Struct(
     worker=PTR, cost=ir.DoubleType(), code_start=I64, code_end=I64, name=PTR, serial=I32, length=I32, parts=I32,
-    words=I32,
+    words=I32, together=I32, axis=I32,
 )  # fmt: skip
 """A finalised kernel: its worker; the nanoseconds that a block took in the last launch, negative before the first; the
 range of its machine code and the kernel's name, which are set when it is loaded; whether the launching thread has to
 run all blocks itself, one after another; the threads of a block along x, for code that runs blocks of several
-lengths; into how many chunks the blocks of a launch are divided for each thread of the processor; and at which byte of
-the arguments the address of the blocks' words is, if they wait for the grid, else `NO_WORDS`."""
+lengths; into how many chunks the blocks of a launch are divided for each thread of the processor; at which byte of the
+arguments the address of the blocks' words is, if they wait for the grid, else `NO_WORDS`; and how many blocks
+along which axis have to be in a chunk, so that their threads fill a gang."""
 
 NO_WORDS = -1
 

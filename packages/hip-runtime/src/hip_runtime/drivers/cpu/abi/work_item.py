@@ -138,6 +138,8 @@ class WorkItem:
         self.row_lanes: ir.Value | None = None
         """The lanes of a row of the blocks that gangs reach over now, in a worker that is being written, if they are
         only counted at run time."""
+        self.blocks_of_gang = 1
+        """The blocks of a tile that a gang reaches over, as far as its axis goes."""
         self.joins_rows_from: int | None = None
         """Threads of a grid from which on tiles have several rows of blocks, if these are whole rows of the grid. Of
         such blocks, the first planes of threads run before the second ones; ``None`` for one row in any grid."""

@@ -156,7 +156,8 @@ def _define_program(module: ir.Module, worker: ir.Function, kernel: Kernel, item
     cost = ir.DoubleType()(UNKNOWN_COST)
     words = _hidden(item, kernel.argument_bytes).get("block_words", NO_WORDS)
     parts = 1 if item.takes_turns else CHUNKS_PER_THREAD if item.tables is None else CHUNKS_WITH_TABLES
-    last = (I32(number) for number in (int(item.observed), item.block[0], parts, words))
+    numbers = int(item.observed), item.block[0], parts, words, item.blocks_of_gang, item.axes[0]
+    last = map(I32, numbers)
     fields = [function_address(worker), cost, unknown, unknown, PTR(None), *last]
     program.initializer = ir.Constant(PROGRAM.type, fields)
 

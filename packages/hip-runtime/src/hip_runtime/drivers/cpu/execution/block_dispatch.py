@@ -212,7 +212,7 @@ def _define_run_with_helpers(
     helpers = builder.zext(pool.helpers(builder), I64)
     serial = builder.icmp_unsigned("!=", PROGRAM.load(builder, program, "serial"), I32(0))
     helpers = builder.select(serial, I64(0), _worthwhile(builder, program, left, helpers))
-    chunk = _choose_chunk(builder, program, left, builder.add(helpers, I64(1)))
+    chunk = _choose_chunk(builder, program, frame, left, builder.add(helpers, I64(1)))
     FRAME.store(builder, chunk, frame, "chunk")
     chunks = builder.udiv(builder.sub(builder.add(left, chunk), I64(1)), chunk)
     # One less than there are chunks: the calling thread takes one too.
@@ -240,8 +240,11 @@ def _worthwhile(builder: ir.IRBuilder, program: ir.Value, left: ir.Value, helper
     return builder.select(known, _minimum(builder, parts, helpers), helpers)
 
 
-def _choose_chunk(builder: ir.IRBuilder, program: ir.Value, left: ir.Value, threads: ir.Value) -> ir.Value:
-    """The number of blocks of a chunk: a part of the remaining ones, at most what should take `POLL_NANOSECONDS`."""
+def _choose_chunk(
+    builder: ir.IRBuilder, program: ir.Value, frame: ir.Value, left: ir.Value, threads: ir.Value
+) -> ir.Value:
+    """The number of blocks of a chunk: a part of the remaining ones, at most what should take `POLL_NANOSECONDS`, but
+    whole gangs: threads of half a gang take as long as those of a whole one, or longer."""
     cost, known = _load_cost(builder, program)
     parts = PROGRAM.load(builder, program, "parts")
     # One thread needs no balance, and does what is in tables once.
@@ -250,8 +253,20 @@ def _choose_chunk(builder: ir.IRBuilder, program: ir.Value, left: ir.Value, thre
     parts = builder.select(builder.and_(has_tables, is_alone), I32(1), parts)
     chunk = builder.udiv(left, builder.mul(threads, builder.zext(parts, I64)))
     chunk = _blocks_in(builder, cost, POLL_NANOSECONDS, chunk)
-    chunk = builder.select(known, chunk, builder.udiv(left, I64(FIRST_CHUNKS)))
-    return _maximum(builder, chunk, I64(1))
+    together = _blocks_together(builder, program, frame)
+    chunk = _maximum(builder, builder.sub(chunk, builder.urem(chunk, together)), together)
+    first = _maximum(builder, builder.udiv(left, I64(FIRST_CHUNKS)), I64(1))
+    return builder.select(known, chunk, first)
+
+
+def _blocks_together(builder: ir.IRBuilder, program: ir.Value, frame: ir.Value) -> ir.Value:
+    """How many blocks gangs reach over, if the grid has as many along their axis."""
+    axis = PROGRAM.load(builder, program, "axis")
+    extent = FRAME.load(builder, frame, "grid", 0)
+    for number in (1, 2):
+        is_along = builder.icmp_unsigned("==", axis, I32(number))
+        extent = builder.select(is_along, FRAME.load(builder, frame, "grid", number), extent)
+    return builder.zext(_minimum(builder, PROGRAM.load(builder, program, "together"), extent), I64)
 
 
 def _load_cost(builder: ir.IRBuilder, program: ir.Value) -> tuple[ir.Value, ir.Value]:

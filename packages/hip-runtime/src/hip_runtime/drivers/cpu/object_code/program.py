@@ -121,6 +121,8 @@ class ProgramWords(ctypes.Structure):
         ("length", ctypes.c_int32),
         ("parts", ctypes.c_int32),
         ("words", ctypes.c_int32),
+        ("together", ctypes.c_int32),
+        ("axis", ctypes.c_int32),
     )
 
 

@@ -144,6 +144,7 @@ class GangBody:
         """Run the threads of *blocks* in gangs with the function *made*. If it *is_rare*, few launches do."""
         item = self._item
         width = self._width = made.width
+        item.blocks_of_gang = -(-width // item.block[item.axes[0]]) if item.tile > 1 else 1
         self._rows = 1 if made.follows_rows else count_rows(made.shapes, made.early_exits, item, width)
         values = sum(1 for _ in self._function.instructions())
         self.has_loop = any(made.shapes.order.loops.values())

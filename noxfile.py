@@ -237,7 +237,8 @@ def minimums(session: nox.Session) -> None:
     session.install("--constraint", str(constraints), *everything)
     for package in PACKAGES:
         run_pytest(session, f"packages/{package}/tests")
-    run_pytest(session, "tests")
+    # What is said of today's releases, and a tool of ours that needs a recent pytest, is not a matter of old versions.
+    run_pytest(session, "tests", "--ignore", "tests/test_licences.py", "--ignore", "tests/test_mutants.py")
 
 
 @nox.session(reuse_venv=False)

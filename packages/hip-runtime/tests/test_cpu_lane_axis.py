@@ -380,9 +380,10 @@ def test_faults_name_the_block_and_the_thread(device: Device, block: tuple[int, 
     )
     x, y = 21, 50
     function = device.load(code(FAULT.replace("%place, 1234", "%place, -1"), "k", PARAMETERS)).function("k")
-    with config.cpu_lanes.scope("y"), pytest.raises(MemoryFaultError) as far:
+    with config.cpu_lanes.scope("y"), config.cpu_width.scope(16), pytest.raises(MemoryFaultError) as far:
         function.launch(grid, block, pack(function.kernel, out.address, out.address, 64 * x + y, 64, 64))
-    assert far.value.block == (x // block[0], y // block[1], 0)  # the chunks of a first launch have one block
+    # the chunks of a first launch have as many blocks as a gang reaches over, of which the first is named
+    assert far.value.block == (x // block[0], y // 16 * 16 // block[1], 0)
 
 
 LONG = FAULT.replace(element("zxy"), element("zyx")).replace("%place, 1234", "%place, -1")

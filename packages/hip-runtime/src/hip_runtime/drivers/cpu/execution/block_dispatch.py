@@ -253,10 +253,9 @@ def _choose_chunk(
     parts = builder.select(builder.and_(has_tables, is_alone), I32(1), parts)
     chunk = builder.udiv(left, builder.mul(threads, builder.zext(parts, I64)))
     chunk = _blocks_in(builder, cost, POLL_NANOSECONDS, chunk)
+    chunk = builder.select(known, chunk, builder.udiv(left, I64(FIRST_CHUNKS)))
     together = _blocks_together(builder, program, frame)
-    chunk = _maximum(builder, builder.sub(chunk, builder.urem(chunk, together)), together)
-    first = _maximum(builder, builder.udiv(left, I64(FIRST_CHUNKS)), I64(1))
-    return builder.select(known, chunk, first)
+    return _maximum(builder, builder.sub(chunk, builder.urem(chunk, together)), together)
 
 
 def _blocks_together(builder: ir.IRBuilder, program: ir.Value, frame: ir.Value) -> ir.Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarks.case import Benchmark
 from benchmarks.user_kernels import (
     counting,
+    courses,
     filters,
     finance,
     fractals,
@@ -45,6 +46,7 @@ SUBJECTS = (
     sorting,
     reductions,
     idioms,
+    courses,
 )
 
 KERNELS: dict[str, Benchmark] = {

@@ -45,8 +45,8 @@ PROGRAM = Struct(
 range of its machine code and the kernel's name, which are set when it is loaded; whether the launching thread has to
 run all blocks itself, one after another; the threads of a block along x, for code that runs blocks of several
 lengths; into how many chunks the blocks of a launch are divided for each thread of the processor; at which byte of the
-arguments the address of the blocks' words is, if they wait for the grid, else `NO_WORDS`; and how many blocks
-along which axis have to be in a chunk, so that their threads fill a gang."""
+arguments the address of the blocks' words is, if they wait for the grid, else `NO_WORDS`; and how many blocks along
+which axis have to be in a chunk, so that their threads fill a gang."""
 
 NO_WORDS = -1
 

@@ -85,9 +85,9 @@ def _handed_on(phi: Instruction, loop: frozenset[Block]) -> list[Value]:
     return [value for value, block in zip(phi.operands, phi.targets, strict=True) if block in loop]
 
 
-def _longest_paths(start: Instruction, blocks: list[Block]) -> dict[Value, int]:
-    """Cycles from *start* to each value that depends on it in the same iteration."""
-    found: dict[Value, int] = {start: 0}
+def _longest_paths(phi: Instruction, blocks: list[Block]) -> dict[Value, int]:
+    """Cycles from *phi* to each value that depends on it in the same iteration."""
+    found: dict[Value, int] = {phi: 0}
     for block in blocks:
         for value in block.instructions:
             needed = [found[operand] for operand in value.operands if operand in found]

@@ -16,7 +16,7 @@ from hip_runtime.drivers.cpu.strategies.region import write_regions, write_spinn
 
 def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     """A plan for a kernel that has to be read, as its loads may have to be frozen or its threads may spin; if so, it is
-    written as regions, with *gangs*."""
+    written as regions, with *gangs*. So is one with loops whose start decides what indices mean, a thread at a time."""
     graph = read_kernel(request, limits_callees=False, any_length=request.widest < MIN_LANES)
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs)

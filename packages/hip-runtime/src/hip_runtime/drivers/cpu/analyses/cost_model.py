@@ -203,8 +203,10 @@ class _Estimate:
                 scalar_block /= _TRIP_COUNT
             if loops and block in self._shapes.divergent:
                 leaves = any(target not in loops[-1] for target in self._shapes.successors(block))
-                if leaves or not is_vector:
-                    scalar_block += _LOOP_MISPREDICTION / _TRIP_COUNT if leaves else _BRANCH_MISPREDICTION
+                if leaves:
+                    scalar_block += _LOOP_MISPREDICTION / _TRIP_COUNT
+                elif not is_vector:
+                    scalar_block += _BRANCH_MISPREDICTION
             scalar, vector = scalar + scalar_block * weight, vector + lane_block * weight
             if loops:
                 alone[loops[-1]] = alone.get(loops[-1], 0.0) + scalar_block

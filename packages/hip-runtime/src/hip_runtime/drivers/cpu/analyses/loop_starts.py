@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.stride_speculation import match_index_select
@@ -20,19 +20,23 @@ def find_decided(shapes: VectorShapes) -> frozenset[Instruction]:
     for value, block in shapes.homes.items():
         tests = [operand for operand in value.operands[:1] if isinstance(operand, Instruction)]
         matched = match_index_select(value) if value.opcode == "select" else None
-        if matched is not None and _is_decided(matched[0], block, shapes):
+        if matched is not None and find_start(matched[0], shapes.order.loops[block], shapes.homes) is not None:
             found |= {value, *tests}
     return frozenset(found)
 
 
-def _is_decided(index: Value, block: Block, shapes: VectorShapes) -> bool:
-    home = shapes.homes.get(index) if isinstance(index, Instruction) else None
-    loop = next((one for one in reversed(shapes.order.loops[block]) if home in one), None)
+def find_start(
+    index: Value, loops: Sequence[frozenset[Block]], homes: Mapping[Instruction, Block]
+) -> tuple[LoopStarts, Value] | None:
+    """What *index* is at first in the innermost of *loops* that computes it, with what is to be written for that;
+    ``None`` if it may shrink there, or is a constant at first, from which LLVM knows as much."""
+    home = homes.get(index) if isinstance(index, Instruction) else None
+    loop = next((one for one in reversed(loops) if home in one), None)
     if loop is None:
-        return False
-    starts = LoopStarts(loop, shapes.homes)
+        return None
+    starts = LoopStarts(loop, homes)
     first = starts.find(index)
-    return starts.entry is not None and first is not None and not isinstance(first, Constant)
+    return None if first is None or isinstance(first, Constant) or starts.entry is None else (starts, first)
 
 
 class LoopStarts:

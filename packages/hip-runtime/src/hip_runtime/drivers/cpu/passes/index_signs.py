@@ -9,15 +9,13 @@ consecutive elements and can become vectors.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
 from hip_runtime.drivers.cpu.analyses.known_ranges import constant
-from hip_runtime.drivers.cpu.analyses.loop_starts import LoopStarts
-from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruction, Value
+from hip_runtime.drivers.cpu.analyses.loop_starts import LoopStarts, find_start
+from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1
 
 _PARTS = {"slt": ("uge", "and", 0), "sgt": ("ult", "or", 1)}
@@ -31,15 +29,13 @@ def decide_at_start(function: Function) -> bool:
     order = order_blocks(function.blocks[0], lambda block: block.successors)
     chosen = {value.operands[0] for value in function.instructions() if value.opcode == "select"}
     homes = {value: block for block in function.blocks for value in block.instructions}
-    decided: dict[Value, Value] = {}
+    decided: dict[Value, Instruction] = {}
     for test, block in homes.items():
         if test in chosen and _compares_index(test) and block in order.loops:
-            home = homes.get(test.operands[0])  # type: ignore[call-overload]
-            loop = next((one for one in reversed(order.loops[block]) if home in one), None)
-            made = None if loop is None else _decide(test, loop, homes)
-            if made is not None:
-                block.instructions.insert(block.instructions.index(test) + 1, made)
-                decided[test] = made
+            start = find_start(test.operands[0], order.loops[block], homes)
+            if start is not None:
+                decided[test] = _decide(test, *start)
+                block.instructions.insert(block.instructions.index(test) + 1, decided[test])
     for value in function.instructions() if decided else ():
         if value.opcode == "select":
             value.operands[0] = decided.get(value.operands[0], value.operands[0])
@@ -54,14 +50,12 @@ def _compares_index(value: Instruction) -> bool:
     return isinstance(index.type, ir.IntType) and number is not None and abs(number) < 1 << index.type.width // 2
 
 
-def _decide(test: Instruction, loop: frozenset[Block], homes: Mapping[Instruction, Block]) -> Instruction | None:
-    """*test* with what its index is at first in *loop* as a part of it, which is written before the loop; ``None`` if
-    it may shrink in the loop. A comparison with the same number LLVM would make one of with *test*."""
-    starts = LoopStarts(loop, homes)
-    first = starts.find(test.operands[0])
+def _decide(test: Instruction, starts: LoopStarts, first: Value) -> Instruction:
+    """*test* with what its index is at *first* as a part of it, which is written before the loop. A comparison with the
+    same number LLVM would make one of with *test*."""
     number, kind = signed_number(test.operands[1]), test.operands[1].type
-    if first is None or isinstance(first, Constant) or number is None or starts.entry is None:
-        return None
+    assert number is not None
+    assert starts.entry is not None
     assert isinstance(kind, ir.IntType)
     predicate, part, more = _PARTS[test.predicate]
     if number + more:

@@ -133,4 +133,5 @@ def _describe(program: Program, plan: Plan, block: Dim3) -> Program:
     program.takes_dynamic_shared = plan.item.dynamic_limit is not None
     program.context_bytes = plan.item.context_bytes
     program.made_for, program.lengths, program.narrow = block, plan.lengths, plan.narrow
+    program.has_short_indices = plan.item.has_short_indices
     return program

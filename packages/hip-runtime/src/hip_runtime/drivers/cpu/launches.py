@@ -8,6 +8,7 @@ from functools import partial
 from operator import itemgetter
 
 from hip_runtime.driver import PER_THREAD_STREAM, Describe, Dim3
+from hip_runtime.drivers.cpu.abi.grid_rules import ShortIndices
 from hip_runtime.drivers.cpu.abi.narrow_grids import Gangs, NarrowGrids
 from hip_runtime.drivers.cpu.diagnostics.kernel_faults import find_place, read_fault
 from hip_runtime.drivers.cpu.execution import block_scheduler, stall_reports
@@ -86,7 +87,7 @@ class BlockLauncher:
         "_dynamic_shared",
         "_entry",
         "_function",
-        "_narrow",
+        "_grids",
         "_narrowed",
         "_program",
         "_streams",
@@ -103,7 +104,7 @@ class BlockLauncher:
         self._block = block
         self._dynamic_shared = dynamic_shared
         self._cooperative = cooperative
-        self._narrow: NarrowGrids | None = None
+        self._grids: NarrowGrids | ShortIndices | None = None
         self._narrowed: dict[Gangs, BlockLauncher] = {}
         """Launch code with other gangs, over narrow grids."""
         self._workers: dict[Dim3, Program] | None = None
@@ -115,8 +116,8 @@ class BlockLauncher:
         """Launch over *grid*; see `hip_runtime.driver.Driver.launch`."""
         if self._function.workers is not self._workers:
             self._find_program(describe)
-        narrow = self._narrow
-        if narrow is not None and (gangs := narrow.choose(grid, self._block, arguments)) is not None:
+        grids = self._grids
+        if grids is not None and (gangs := grids.choose(grid, self._block, arguments)) is not None:
             self._with_gangs(gangs).launch(arguments, grid, stream, owners, describe)
             return
         if self._suffix:
@@ -146,7 +147,9 @@ class BlockLauncher:
             )
         self._suffix = _WORD.pack(self._dynamic_shared) if program.takes_dynamic_shared else b""
         self._program, self._entry, self._workers = program, program.entry, self._function.workers
-        self._narrow = program.narrow
+        self._grids = program.narrow
+        if program.has_short_indices:
+            self._grids = ShortIndices(self._function.kernel.name, program.narrow)
 
     def _with_gangs(self, gangs: Gangs) -> BlockLauncher:
         """What launches with *gangs*."""

@@ -120,6 +120,8 @@ class WorkItem:
         """Bytes of stack that the kernel's functions use, if some of them check how much is left."""
         self.observed = observed
         """Whether the kernel reports to the observer what its threads do."""
+        self.has_short_indices = False
+        """Whether the kernel computes indices with 32 bits, which do not wrap around in the grids that it may have."""
         self.has_lines = False
         """Whether the kernel's bitcode has debug locations."""
         self.context_bytes = 0

@@ -9,6 +9,8 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.ir.model import Constant, Instruction, Value
 
+_MOST_BITS = 64
+
 Range = tuple[int, int]
 """The least and the largest number that an integer with a sign can be."""
 
@@ -82,6 +84,15 @@ def _shift(value: Range, by: Range) -> Range | None:
     return (value[0] >> by[0], value[1] >> by[0]) if by[0] == by[1] >= 0 else None
 
 
+def _shift_left(value: Range, by: Range) -> Range | None:
+    return (value[0] << by[0], value[1] << by[0]) if 0 <= by[0] == by[1] < _MOST_BITS else None
+
+
+def _multiply(left: Range, right: Range) -> Range:
+    products = [one * other for one in left for other in right]
+    return min(products), max(products)
+
+
 def _keep_sign(value: Range) -> Range:
     return value
 
@@ -102,7 +113,10 @@ _DERIVED: dict[str, Callable[..., Range | None]] = {
     "sub": lambda left, right: (left[0] - right[1], left[1] - right[0]),
     "or": _mix,
     "xor": _mix,
+    "mul": _multiply,
+    "shl": _shift_left,
     "ashr": _shift,
+    "trunc": _keep_sign,
     "sext": _keep_sign,
     "zext": _zero_extend,
     "llvm.smin": lambda left, right: (min(left[0], right[0]), min(left[1], right[1])),

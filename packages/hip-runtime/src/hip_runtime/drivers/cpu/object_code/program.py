@@ -41,6 +41,7 @@ class Program:
         "entries",
         "entry",
         "form",
+        "has_short_indices",
         "image",
         "kernel_name",
         "lengths",
@@ -77,6 +78,8 @@ class Program:
         """The lengths of blocks that `resize` can make it run."""
         self.narrow: NarrowGrids | None = None
         """Grids for which code with other gangs is better."""
+        self.has_short_indices = False
+        """Whether it may be launched over grids only whose indices have fewer than 32 bits, see `grid_rules`."""
         self.describe_place: Callable[[Sequence[int]], str] | None = None
         """Where in the source code at some addresses stands, as the layer above knows it."""
         self.lines: LineTable | None = None

@@ -24,6 +24,7 @@ def write_program(program: Program) -> bytes:
         "made_for": program.made_for,
         "lengths": program.lengths,
         "narrow": program.narrow,
+        "has_short_indices": program.has_short_indices,
     }
     text = json.dumps(header).encode()
     return len(text).to_bytes(_LENGTH_BYTES, "little") + text + program.image
@@ -43,4 +44,5 @@ def read_program(data: bytes) -> Program:
     program.made_for = x, y, z
     program.lengths = Lengths(*header["lengths"]) if header["lengths"] else None
     program.narrow = NarrowGrids(*header["narrow"]) if header["narrow"] else None
+    program.has_short_indices = header["has_short_indices"]
     return program

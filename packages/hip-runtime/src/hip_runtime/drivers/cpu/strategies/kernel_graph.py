@@ -30,6 +30,7 @@ from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_l
 from hip_runtime.drivers.cpu.passes.inline import inline_functions, prepare, read_callees, unroll_marked
 from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
 from hip_runtime.drivers.cpu.passes.merge_phis import merge_phis
+from hip_runtime.drivers.cpu.passes.short_indices import bound_short_indices, has_short_indices
 from hip_runtime.drivers.cpu.passes.unroll_steps import find_nests, find_steps, mark_unrolled
 from hip_runtime.drivers.cpu.passes.wrapped_remainders import replace_wrapped_remainders
 from hip_runtime.drivers.cpu.strategies.form_choice import check_callees
@@ -87,12 +88,18 @@ def read_kernel(
     record("read", function)
     joins = tiles and request.is_tileable and joins_for_rows(function, request.block[0], request.chosen_width)
     if item.lengths is not None and (
-        joins or computes_with_extent(function, "x", may_step=bool(request.reach.waiting))
+        joins
+        or computes_with_extent(function, "x", may_step=bool(request.reach.waiting))
+        or has_short_indices(function)
     ):
         return read_kernel(
             request, unroll=unroll, limits_callees=limits_callees, tiles=tiles, guesses_strides=guesses_strides,
             joins_updates=joins_updates,
         )  # fmt: skip
+    if has_short_indices(function):
+        item.has_short_indices = True
+        bound_short_indices(function, request.block)
+        record("bound_short_indices", function)
     mark_elementwise_calls(function, printed, item.module.context)
     record("mark_elementwise_calls", function)
     _simplify(function, merges_values=not request.reach.waiting)

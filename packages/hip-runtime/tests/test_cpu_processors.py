@@ -376,9 +376,10 @@ def test_lengths_of_blocks_share_code_unless_steps_are_in_registers(device: Devi
     these can stay in registers if the number of threads is known."""
     body = f"""
       %wide = zext nneg i32 %tx to i64
-      %first.b = mul i32 %b, %dx
-      %sum.i = add i32 %first.b, %tx
-      %wide.i = zext i32 %sum.i to i64
+      %wide.b = zext nneg i32 %b to i64
+      %wide.d = zext nneg i32 %dx to i64
+      %first.b = mul i64 %wide.b, %wide.d
+      %wide.i = add i64 %first.b, %wide
       %s = call ptr @spmd.shared.s.256.16(ptr %item)
       %u = call ptr @spmd.shared.u.256.16(ptr %item)
       %own = getelementptr float, ptr %s, i64 %wide

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import numba_hip as hip
-from hip_runtime import current_device
+from hip_runtime import config, current_device
 
 SHAPE, BLOCK, GRID = (37, 75), (16, 16), (3, 5)
 
@@ -88,3 +88,50 @@ def test_neighbours_in_memory_are_lanes() -> None:
     told = str(smooth.explain(result, image, weights, 1, block=BLOCK))
     assert "along y" in told, told
     assert "gathered" not in told, told
+
+
+def store_fields(count: int, signature: Any) -> Any:
+    """A kernel that stores each of *count* fields of the records of a matrix by its own number."""
+    lines = "\n".join(f"        out[i, j, {number}] = {number + 1}" for number in range(count))
+    text = f"def store(out):\n    i, j = hip.grid(2)\n    if i < out.shape[0] and j < out.shape[1]:\n{lines}\n"
+    names: dict[str, Any] = {"hip": hip}
+    exec(text, names)
+    return hip.jit(signature)(names["store"]) if signature else hip.jit(names["store"])
+
+
+@hip.jit
+def copy_records(out: Any, source: Any) -> None:
+    i, j = hip.grid(2)
+    if i < out.shape[0] and j < out.shape[1]:
+        out[i, j, :] = source[i, j, :]
+
+
+@pytest.mark.parametrize("signature", [None, "void(float32[:, :, :])"])
+@pytest.mark.parametrize("count", [2, 4, 5, 8, 16])
+def test_fields_of_records(count: int, signature: Any) -> None:
+    store = store_fields(count, signature)
+    for extent in (count, count + 3):
+        out = np.zeros((*SHAPE, extent), np.float32)
+        store[GRID, BLOCK](out)
+        np.testing.assert_array_equal(out[..., :count], np.broadcast_to(np.arange(1, count + 1), (*SHAPE, count)))
+        assert not out[..., count:].any()
+
+
+@pytest.mark.parametrize("count", [1, 4, 8])
+def test_copied_records(count: int) -> None:
+    source = np.random.default_rng(7).random((*SHAPE, count), np.float32)
+    out = np.zeros_like(source)
+    copy_records[GRID, BLOCK](out, source)
+    np.testing.assert_array_equal(out, source)
+
+
+@pytest.mark.skipif(not current_device().is_cpu, reason="the axis of the lanes is the CPU device's to choose")
+@pytest.mark.parametrize("signature", [None, "void(float32[:, :, :])"])
+@pytest.mark.parametrize("count", [3, 4, 5, 8, 16])
+def test_records_that_lie_side_by_side_are_accessed_one_after_another(count: int, signature: Any) -> None:
+    """As lanes, or by one thread after another: in no case row by row, where each is in another page."""
+    store, out = store_fields(count, signature), np.zeros((*SHAPE, count), np.float32)
+    told = store[GRID, BLOCK].explain(out)
+    assert told.form == "loop" or "neighbours along y" in told.reason
+    with config.cpu_form.scope("vectors"):
+        assert "neighbours along y" in store[GRID, BLOCK].explain(out).reason

@@ -6,7 +6,8 @@ as lanes, and contiguous accesses of a thread need no gather."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 
 from llvmlite import ir
@@ -16,7 +17,7 @@ from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS, needs_active_lane
 from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
 from hip_runtime.drivers.cpu.analyses.loop_starts import find_decided
-from hip_runtime.drivers.cpu.analyses.neighbours import Neighbours, find_neighbours
+from hip_runtime.drivers.cpu.analyses.neighbours import Neighbours, accessed_type, find_neighbours
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.recurrences import innermost_loops, latency
 from hip_runtime.drivers.cpu.analyses.row_loops import ROW, find_row_loops
@@ -30,7 +31,7 @@ from hip_runtime.drivers.cpu.analyses.trip_counts import count_iterations
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import is_combinable, is_uniform_load
 from hip_runtime.drivers.cpu.analyses.unit_stride_loops import UnitStrideLoops
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
-from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import Block, Constant, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1
 from hip_runtime.drivers.cpu.object_code.host_machine import has_mask_registers
 from hip_runtime.errors import UnsupportedError
@@ -68,6 +69,13 @@ cache for all lanes."""
 _ROW_ELEMENT, _ROW_BYTE = 0.2, 0.05
 """An element, and each of its bytes, of a row that a lane loads several elements of at once, see `row_loops`; where
 LLVM makes vectors of the loop of a single thread, that is quicker nevertheless."""
+
+_SHORTEST_RUN, _WIDEST_RUN = 4, 64
+"""Neighbours in memory that a thread accesses, from which on these have one address; and the most that are looked at
+together."""
+
+_STORED = 32
+"""Bytes of constants that a thread stores at once."""
 
 _APART, _MOST_APART = 1.5, 2
 """How many times as many iterations as its own a lane takes part in, in a loop that lanes leave apart from each other;
@@ -137,6 +145,15 @@ def estimate_lane(
 
 def find_contiguous(shapes: VectorShapes, size_of: Callable[[ir.Type], int]) -> frozenset[Instruction]:
     """The loads and stores that lanes make as whole vectors, unless an index is negative."""
+    return find_near(shapes, size_of, MAX_STRIDE)
+
+
+def find_near(
+    shapes: VectorShapes, size_of: Callable[[ir.Type], int], most: int | None = None
+) -> frozenset[Instruction]:
+    """The loads and stores of lanes that are *most* elements apart, or `MOST_NEAR`, or in the reverse order of memory,
+    unless an index is negative."""
+    most = MOST_NEAR if most is None else most
     speculated = speculate_strides(shapes)
     found = set()
     for value, block in shapes.homes.items():
@@ -144,7 +161,7 @@ def find_contiguous(shapes: VectorShapes, size_of: Callable[[ir.Type], int]) -> 
             accessed = value.type if value.opcode == "load" else value.operands[0].type
             shape = speculated_shape(shapes, speculated, value.operands[-1], block)
             nbytes = size_of(accessed)
-            if shape is not VARYING and (0 < shape <= MAX_STRIDE * nbytes or shape == -nbytes):
+            if shape is not VARYING and (0 < shape <= most * nbytes or shape == -nbytes):
                 found.add(value)
     return frozenset(found)
 
@@ -168,7 +185,7 @@ class _Estimate:
             for loop in innermost_loops(shapes)
             if loop not in self._short_loops and unit_stride.has_unit_stride(loop)
         }
-        self._decided = find_decided(shapes)  # before loops, where threads run alone
+        self._free = find_decided(shapes) | self._find_merged()
 
         self._row_loads = {
             load
@@ -196,7 +213,7 @@ class _Estimate:
             scalar_block, lane_block = 0.0, 0.0
             for value in block.instructions:
                 costs = self._costs(value, block)
-                scalar_block += 0.0 if value in self._decided else costs[0]
+                scalar_block += 0.0 if value in self._free else costs[0]
                 lane_block += costs[1] if _is_for_active_lanes(value) else costs[1] * apart
             is_vector = bool(loops) and loops[-1] in self._unit_stride_loops
             if is_vector:
@@ -279,6 +296,25 @@ class _Estimate:
             return scalar, _NARROW_SCATTER
         return scalar, _SCATTER / self._count_neighbours(value, block)
 
+    def _find_merged(self) -> frozenset[Instruction]:
+        """What LLVM makes part of another instruction for a thread that runs alone: the addresses of neighbours in
+        memory that it accesses, and stores of constants to these."""
+        found: set[Instruction] = set()
+        for block in self._shapes.order.blocks:
+            groups = find_neighbours(
+                block, lambda access: access.opcode in ("load", "store") and not access.volatile and not access.atomic,
+                lambda _: _WIDEST_RUN, self._size_of, _guess_nothing,
+            )  # fmt: skip
+            for access, group in groups.items():
+                place = group.members.index(access)
+                if len(group.members) < _SHORTEST_RUN or not place:
+                    continue
+                found.update(_own_addresses(access, self._shapes.uses))
+                nbytes = self._size_of(accessed_type(access))
+                if access.opcode == "store" and isinstance(access.operands[0], Constant) and place * nbytes % _STORED:
+                    found.add(access)
+        return frozenset(found)
+
     def _count_neighbours(self, access: Instruction, block: Block) -> int:
         """How many neighbours in memory are accessed together with *access* and by it."""
         if block not in self._neighbours:
@@ -322,6 +358,14 @@ def _guess_nothing(_: Instruction) -> None:
     """What an index probably is: of those that are held within a limit, nothing is known before gangs are written."""
 
 
+def _own_addresses(access: Instruction, uses: Counter[Value]) -> Iterator[Instruction]:
+    """The computations of the address of *access* that are for that alone."""
+    address = access.operands[-1]
+    while isinstance(address, Instruction) and address.opcode == "getelementptr" and uses[address] == 1:
+        yield address
+        address = address.operands[0]
+
+
 def _is_for_active_lanes(value: Instruction) -> bool:
     """Whether *value* takes time for each lane that is active, and none for the others."""
     return needs_active_lane(value) and value.opcode not in ("load", "store", *DIVISIONS)
@@ -336,3 +380,7 @@ _WITH_LOCK = ("add", "sub", "and", "or", "xor", "xchg")
 
 MAX_STRIDE = 4
 """The largest stride, in elements, at which lanes load whole vectors and shuffle out what lies between."""
+
+MOST_NEAR = 16
+"""The largest stride, in elements, of lanes that are near to each other, as of records that lie side by side: a gang
+accesses a few pages."""

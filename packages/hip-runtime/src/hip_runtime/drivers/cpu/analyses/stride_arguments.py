@@ -47,9 +47,9 @@ class _Address:
     is_known: bool = True
 
 
-def guess_strides(function: Function, size_of: SizeOf) -> dict[Argument, int]:
+def guess_strides(function: Function, size_of: SizeOf, most: int = MAX_STRIDE) -> dict[Argument, int]:
     """The arguments of the kernel *function* that are the innermost distances of arrays which are not known when it is
-    compiled, with the number of bytes that each of them probably is: one to four elements."""
+    compiled, with the number of bytes that each of them probably is: one to *most* elements."""
     guesser = _Guesser(order_blocks(function.blocks[0], lambda block: block.successors), size_of)
     spans: dict[Argument, tuple[int, int, int]] = {}
     refused: set[Argument] = set()
@@ -75,7 +75,7 @@ def guess_strides(function: Function, size_of: SizeOf) -> dict[Argument, int]:
         spans[inner] = max(end, reach), nbytes, max(axes, len(address.strides))
     return {
         argument: end for argument, (end, nbytes, axes) in spans.items()
-        if argument not in refused and (2 if axes == 1 else 1) <= end // nbytes <= MAX_STRIDE
+        if argument not in refused and (2 if axes == 1 else 1) <= end // nbytes <= most
     }  # fmt: skip
 
 

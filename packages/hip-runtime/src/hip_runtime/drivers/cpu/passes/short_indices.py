@@ -14,11 +14,9 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi.grid_rules import MOST_OF_SHORT_INDICES
-from hip_runtime.drivers.cpu.analyses.affine import signed_number
-from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
 from hip_runtime.drivers.cpu.analyses.known_ranges import KnownRanges
 from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
-from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
+from hip_runtime.drivers.cpu.passes.known_values import replace_known
 
 _SHORT = 32
 """Bits of the indices of a thread and of its block."""
@@ -26,6 +24,7 @@ _SHORT = 32
 _PRODUCTS = frozenset({"mul", "shl"})
 _WRAPPING = _PRODUCTS | {"add"}
 _OF_GRID = frozenset(name(axis) for axis in spmd.AXES for name in (spmd.block_idx, spmd.grid_dim))
+_OF_BLOCK = frozenset(map(spmd.thread_idx, spmd.AXES))
 
 
 def has_short_indices(function: Function) -> bool:
@@ -45,21 +44,13 @@ def bound_short_indices(function: Function, block: Dim3) -> None:
     """Mark sums and products of indices in *function* that do not wrap around in grids of `MOST_OF_SHORT_INDICES`
     threads along each axis, in blocks of the shape *block*, and decide comparisons that are known then."""
     ranges = KnownRanges()
-    replaced: dict[Value, Value] = {}
-    for home in order_blocks(function.blocks[0], lambda block: block.successors).blocks:
-        for value in home.instructions:
-            value.operands = [replaced.get(operand, operand) for operand in value.operands]
-            if value.callee in _OF_GRID or value.callee in map(spmd.thread_idx, spmd.AXES):
-                ranges.learn(value, _range_of(value.callee, block))
-            elif value.opcode != "phi":
-                known = _address_at_start(value) or ranges.simplify(value)
-                if known is not None:
-                    replaced[value] = known
-                elif value.opcode in _WRAPPING and ranges.of(value) is not None:
-                    _mark_exact(value, ranges)
-    for value in function.instructions() if replaced else ():  # a phi may use what is computed behind it
-        value.operands = [replaced.get(operand, operand) for operand in value.operands]
-    remove_unused(function)
+    for value in function.instructions():
+        if value.callee in _OF_GRID | _OF_BLOCK:
+            ranges.learn(value, _range_of(value.callee, block))
+    replace_known(function, ranges)
+    for value in function.instructions():
+        if value.opcode in _WRAPPING and ranges.of(value) is not None:
+            _mark_exact(value, ranges)
 
 
 def _is_of_grid(value: Value) -> bool:
@@ -77,14 +68,6 @@ def _range_of(name: str, block: Dim3) -> tuple[int, int]:
     if name == spmd.thread_idx(axis):
         return 0, extent - 1
     return (1, most_blocks) if name == spmd.grid_dim(axis) else (0, most_blocks - 1)
-
-
-def _address_at_start(value: Instruction) -> Value | None:
-    """The address that *value* is, if it is that of the first element there: what is left of the length of an array
-    that is not added to an index."""
-    if value.opcode != "getelementptr" or any(signed_number(index) != 0 for index in value.operands[1:]):
-        return None
-    return value.operands[0]
 
 
 def _mark_exact(value: Instruction, ranges: KnownRanges) -> None:

@@ -10,10 +10,11 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, WorkItem
 from hip_runtime.drivers.cpu.analyses.chunk_totals import find_totals
+from hip_runtime.drivers.cpu.analyses.cost_model import MOST_NEAR
 from hip_runtime.drivers.cpu.analyses.elementwise import mark_elementwise_calls, read_elementwise
 from hip_runtime.drivers.cpu.analyses.global_indices import computes_with_extent
 from hip_runtime.drivers.cpu.analyses.inlined_callees import find_affordable
-from hip_runtime.drivers.cpu.analyses.known_ranges import constant
+from hip_runtime.drivers.cpu.analyses.known_ranges import KnownRanges, constant
 from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides, guess_strides
@@ -29,6 +30,7 @@ from hip_runtime.drivers.cpu.passes.exact_quotients import divide_as_integers
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
 from hip_runtime.drivers.cpu.passes.inline import inline_functions, prepare, read_callees, unroll_marked
 from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
+from hip_runtime.drivers.cpu.passes.known_values import replace_known
 from hip_runtime.drivers.cpu.passes.merge_phis import merge_phis
 from hip_runtime.drivers.cpu.passes.short_indices import bound_short_indices, has_short_indices
 from hip_runtime.drivers.cpu.passes.unroll_steps import find_nests, find_steps, mark_unrolled
@@ -63,7 +65,7 @@ def read_kernel(
     """The graph of the kernel. *unroll* unrolls loops with small trip counts; *limits_callees* limits the stack of
     functions that are not inlined; with *tiles*, gangs may reach over several blocks; with *any_length*, the length of
     blocks is not a constant, if one program can run blocks of several lengths as well as one for each;
-    *guesses_strides* looks for arguments that are distances in arrays, and chooses the axis as if they were as guessed;
+    *guesses_strides* looks for arguments that are distances in arrays, for a version of the code;
     *joins_updates* unrolls loops of updates that may be done in a table.
 
     Raises `UnsupportedError` for unsupported instructions, and for functions that have to be inlined and cannot be.
@@ -111,9 +113,10 @@ def read_kernel(
     tile = Tile()
     strides = guess_strides(function, size_of) if guesses_strides and not spin_loops else {}
     if request.is_turnable and not spin_loops:
+        near = guess_strides(function, size_of, MOST_NEAR)
         choice = AxisChoice(
             function, request.block, size_of, request.chosen_width, tiles and request.is_tileable,
-            assume_strides(function, strides) if strides else None,
+            assume_strides(function, near) if near else None,
         )  # fmt: skip
         item.axes = choice.choose(request.requested_lanes)
         tile = choice.choose_tile(item.axes[0])
@@ -137,8 +140,10 @@ def _read(request: KernelRequest, printed: PrintedModule, item: WorkItem) -> Fun
         kind = passed[position].type
         assert isinstance(kind, ir.IntType)
         known[passed[position]] = constant(kind, number)
-    for value in function.instructions() if known else ():
-        value.operands = [known.get(operand, operand) for operand in value.operands]
+    if known:
+        for value in function.instructions():
+            value.operands = [known.get(operand, operand) for operand in value.operands]
+        replace_known(function, KnownRanges())
     return function
 
 

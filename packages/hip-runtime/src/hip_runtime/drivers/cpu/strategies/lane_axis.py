@@ -21,7 +21,7 @@ from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, Axes, WorkItem
 from hip_runtime.drivers.cpu.analyses.alignments import align_gangs
 from hip_runtime.drivers.cpu.analyses.clamps import InsideShapes
-from hip_runtime.drivers.cpu.analyses.cost_model import estimate_lane, find_contiguous
+from hip_runtime.drivers.cpu.analyses.cost_model import estimate_lane, find_near
 from hip_runtime.drivers.cpu.analyses.global_indices import divides_index, find_global_indices
 from hip_runtime.drivers.cpu.analyses.row_streams import reads_one_row, streams_rows
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
@@ -114,8 +114,8 @@ class AxisChoice:
         if not any(candidates) or spmd.LANE in self._called:
             return ALONG_X
         shapes = {axis: self._infer_shapes(axis) for axis in candidates}
-        rows = {axis: find_contiguous(found, self._size_of) for axis, found in shapes.items()}
-        if 0 in shapes:  # nothing but contiguous accesses makes up for the order that kernels are written for
+        rows = {axis: find_near(found, self._size_of) for axis, found in shapes.items()}
+        if 0 in shapes:  # nothing but accesses of neighbours makes up for the order that kernels are written for
             shapes = {axis: found for axis, found in shapes.items() if axis == 0 or rows[axis]}
         costs = {
             axis: estimate_lane(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import hip, int32, uint32
+from numba import float32, hip, int8, int16, int32, uint8, uint16, uint32
 
 from hip_runtime import config as runtime_config
 from hip_runtime import current_device
@@ -74,6 +74,31 @@ def from_the_end(source, out, back):
         out[i] = source[int32(i - back)]
 
 
+def through_type(kind: Any) -> Any:
+    """A kernel that loads and stores at sums that wrap around as numbers of the type *kind*."""
+
+    @hip.jit
+    def kernel(source, out, first):
+        i = hip.grid(1)
+        if i < 250:
+            total = float32(0)
+            for k in range(3):
+                total += source[kind(i + first + k)]
+            out[kind(first + i)] = total
+
+    return kernel
+
+
+def backwards(kind: Any) -> Any:
+    @hip.jit
+    def kernel(source, out, first):
+        i = hip.grid(1)
+        if i < out.size:
+            out[i] = source[kind(first - i)]
+
+    return kernel
+
+
 @hip.jit
 def transposed(matrix, out):
     x, y = hip.grid(2)
@@ -117,6 +142,26 @@ def test_negative_indices_count_from_the_end(back: int, form: str) -> None:
             np.testing.assert_array_equal(out, source[np.arange(1000) - back], f"blocks of {block}")
 
 
+@pytest.mark.parametrize("form", ["auto", "vectors", "loop"])
+@pytest.mark.parametrize("kind", [int8, uint8, int16, uint16], ids=str)
+def test_indices_that_wrap_around(kind: Any, form: str) -> None:
+    """In some gangs, in all, and in none; numbers with a sign count from the end then."""
+    dtype = np.dtype(str(kind))
+    size = 1 << 8 * dtype.itemsize
+    source = np.arange(size, dtype=np.float32)
+    kernel, reverse = through_type(kind), backwards(kind)
+    with runtime_config.cpu_form.scope(form):
+        for first in (0, size // 2 - 30, size // 2 - 1, size // 2, size - 100, size - 1, -1, -64):
+            out, expected = np.zeros(size, np.float32), np.zeros(size, np.float32)
+            kernel[2, 125](source, out, first)
+            i = np.arange(250) + first
+            expected[i.astype(dtype)] = sum(source[(i + k).astype(dtype)] for k in range(3))
+            np.testing.assert_array_equal(out, expected, f"from {first}")
+            found = np.zeros(200, np.float32)
+            reverse[1, 256](source, found, first)
+            np.testing.assert_array_equal(found, source[(first - np.arange(200)).astype(dtype)], f"from {first}")
+
+
 @pytest.mark.parametrize("block", [(32, 8), (16, 16), (7, 3), (64, 1)])
 def test_two_axes(block: tuple[int, int]) -> None:
     matrix = np.random.default_rng(6).random((61, 130), np.float32)
@@ -132,6 +177,15 @@ def test_neighbours_are_loaded_as_vectors(kernel: Any, block: int) -> None:
     told = str(kernel.explain(f"({VECTOR}, {VECTOR}, {VECTOR})", block=block))
     assert "load of float32: contiguous" in told or "loads of float32: contiguous" in told
     assert "gathered" not in told
+
+
+@on_the_cpu_device
+@pytest.mark.parametrize("kind", [int16, int32, uint32], ids=str)
+def test_sums_with_the_counter_of_a_loop_are_neighbours(kind: Any) -> None:
+    """Unless the sum wraps around in a gang, which one comparison tells."""
+    told = str(through_type(kind).explain(f"({VECTOR}, {VECTOR}, int64)"))
+    assert "gathered" not in told
+    assert "unless" in told
 
 
 @on_the_cpu_device

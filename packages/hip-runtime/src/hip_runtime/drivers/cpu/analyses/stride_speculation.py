@@ -1,8 +1,10 @@
-"""Addresses that are strided unless an index is negative.
+"""Addresses that are strided unless an index is negative, or wraps around.
 
 Python counts a negative index from the end, so Numba adds the axis's extent to it. This ``select`` makes the address
 varying. If the index itself is strided, one comparison of its base tells whether it is negative in any lane. It hardly
-ever is; in that case the address has its *speculated* shape.
+ever is; in that case the address has its *speculated* shape. The same comparison tells whether an index of fewer bits
+than an address wraps around in any lane, as ``int32(i + k)`` may, where *k* is the counter of a loop. LLVM writes such
+an index as the upper bits of a number that was shifted to the left, or the lower bits of one.
 """
 
 from __future__ import annotations
@@ -11,9 +13,16 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Instruction, Value
+
+_EXTENSIONS = frozenset({"sext", "zext"})
+_SHIFTS = frozenset({"ashr", "lshr"})
+
+_FEWEST_BITS = 12
+"""Bits of the shortest index that is speculated on: few of the gangs of 64 lanes reach over its end."""
 
 _PROPAGATING = frozenset({"add", "sub", "or", "mul", "shl", "getelementptr"})
 """Instructions that are strided if their operands are."""
@@ -21,17 +30,19 @@ _PROPAGATING = frozenset({"add", "sub", "or", "mul", "shl", "getelementptr"})
 
 @dataclass(frozen=True)
 class SpeculatedStride:
-    """The stride that a varying value has unless an index is negative. For a ``select``, also a number that is at
-    *least* so much in all lanes then, such as the index, and the operand that is chosen if it is."""
+    """The stride that a varying value has unless an index is negative or wraps around. For a ``select``, also a number
+    that is at *least* so much in all lanes then, such as the index, and the operand that is chosen if it is; for an
+    index that is extended, that index; for the low *bits* of a number, how many these are."""
 
     shape: int
     index: Value | None = None
     chosen: Value | None = None
     least: int = 0
+    bits: int | None = None
 
 
 def speculate_strides(shapes: VectorShapes) -> dict[Instruction, SpeculatedStride]:
-    """The varying values that are strided unless an index is negative."""
+    """The varying values that are strided unless an index is negative or wraps around."""
     found: dict[Instruction, SpeculatedStride] = {}
     for block in shapes.order.blocks:
         for instruction in block.instructions:
@@ -42,6 +53,10 @@ def speculate_strides(shapes: VectorShapes) -> dict[Instruction, SpeculatedStrid
                 speculated = _speculate_select(shapes, found, instruction, block)
             elif instruction.opcode in _PROPAGATING:
                 speculated = _propagate(shapes, found, instruction, block)
+            elif instruction.opcode in _EXTENSIONS | _SHIFTS:
+                speculated = _speculate_extension(shapes, found, instruction, block)
+            elif instruction.opcode == "and":
+                speculated = _speculate_mask(shapes, instruction, block)
             if speculated is not None:
                 found[instruction] = speculated
     return found
@@ -69,6 +84,27 @@ def _propagate(
     operands = [speculated_shape(shapes, found, value, block) for value in instruction.operands]
     shape = shapes.infer_from(instruction, block, operands)
     return None if shape is VARYING else SpeculatedStride(shape)
+
+
+def _speculate_extension(
+    shapes: VectorShapes, found: dict[Instruction, SpeculatedStride], extension: Instruction, block: Block
+) -> SpeculatedStride | None:
+    """An index that is extended, or the upper bits of a number of which neighbours have the same lower ones."""
+    index, *by = extension.operands
+    bits = signed_number(by[0]) if by else 0
+    shape = speculated_shape(shapes, found, index, block)
+    assert isinstance(index.type, ir.IntType)
+    if not shape or bits is None or not 0 <= bits <= index.type.width - _FEWEST_BITS or shape % (1 << bits):
+        return None
+    return SpeculatedStride(shape >> bits, index)
+
+
+def _speculate_mask(shapes: VectorShapes, mask: Instruction, block: Block) -> SpeculatedStride | None:
+    number, low = mask.operands
+    shape, ones = shapes.of(number, block), signed_number(low)
+    if not shape or ones is None or ones & (ones + 1) or ones.bit_length() < _FEWEST_BITS:
+        return None
+    return SpeculatedStride(shape, bits=ones.bit_length())
 
 
 def match_index_select(select: Instruction) -> tuple[Value, Value, int] | None:
@@ -103,6 +139,6 @@ def _speculate_select(
         return None
     index, chosen, least = matched
     shape = speculated_shape(shapes, found, chosen, block)
-    if shape is VARYING or shapes.of(index, block) is VARYING:
+    if shape is VARYING or speculated_shape(shapes, found, index, block) is VARYING:
         return None
     return SpeculatedStride(shape, index, chosen, least)

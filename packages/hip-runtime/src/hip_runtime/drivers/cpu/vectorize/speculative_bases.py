@@ -1,4 +1,5 @@
-"""The bases of speculated strides, and the run-time checks that the speculation holds: that no index is negative."""
+"""The bases of speculated strides, and the run-time checks that the speculation holds: that no index is negative or
+wraps around."""
 
 from __future__ import annotations
 
@@ -59,16 +60,18 @@ class SpeculativeBases:
         speculated = self._found.get(instruction)
         if speculated is None:
             return
-        if speculated.index is not None:
-            assert speculated.chosen is not None
+        if speculated.chosen is not None:
             base, holds = self.base(speculated.chosen)
-            self._values[instruction] = base, self._both(holds, self._none_below(speculated.least, speculated.index))
-            return
-        operands = [self.base(value) for value in instruction.operands]
-        base = write_instruction(self._builder, as_base(instruction), [operand for operand, _ in operands])
-        holds = I1(1)
-        for _, one in operands:
-            holds = self._both(holds, one)
+        else:
+            operands = [self.base(value) for value in instruction.operands]
+            base = write_instruction(self._builder, as_base(instruction), [operand for operand, _ in operands])
+            holds = I1(1)
+            for _, one in operands:
+                holds = self._both(holds, one)
+        if speculated.index is not None:
+            holds = self._both(holds, self._none_below(speculated.least, speculated.index))
+        if speculated.bits is not None:
+            holds = self._both(holds, self._fits(base, speculated.shape, speculated.bits))
         self._values[instruction] = base, holds
 
     def keep(self, instruction: Instruction) -> None:
@@ -93,15 +96,19 @@ class SpeculativeBases:
 
     def _none_below(self, limit: int, index: Value) -> ir.Value:
         """Whether *index* is not below *limit*, 0 or 1, in any lane, and has not overflowed."""
-        shape = self._shapes.of(index, self._block)
-        assert shape is not VARYING
-        kind = index.type
-        reach = (self._lanes.width - 1) * abs(shape)
-        most = (1 << kind.width - 1) - 1 - reach - limit
+        base, holds = self.base(index)
+        return self._both(holds, self._fits(base, self.stride(index), index.type.width - 1, limit))
+
+    def _fits(self, base: ir.Value, stride: int, bits: int, limit: int = 0) -> ir.Value:
+        """Whether numbers that differ by *stride* from lane to lane, *base* in the first, are not below *limit* and
+        have so many *bits* at most."""
+        kind = base.type
+        reach = (self._lanes.width - 1) * abs(stride)
+        most = (1 << bits) - 1 - reach - limit
         if most < 0:
             return I1(0)
-        least = self._scalar(index)
-        if shape < 0:
+        least = base
+        if stride < 0:
             least = self._builder.sub(least, ir.Constant(kind, reach))
         if limit:
             least = self._builder.sub(least, ir.Constant(kind, limit))

@@ -157,7 +157,7 @@ def test_private_memory_of_unknown_size_runs_as_it_is(device: Device) -> None:
     body = """
   %k = zext i32 %i to i64
   %room = alloca i64, i64 %n
-  store i64 %k, ptr %room
+  store volatile i64 %k, ptr %room
   %p = getelementptr i64, ptr %x, i64 %k
   %is = icmp sgt i64 %k, 3
   br i1 %is, label %swap, label %join
@@ -167,7 +167,7 @@ swap:
   br label %join
 join:
   %found = phi i64 [ %v, %swap ], [ -7, %entry ]
-  %own = load i64, ptr %room
+  %own = load volatile i64, ptr %room
   %sum = add i64 %own, %found
   %q = getelementptr i64, ptr %out, i64 %k
   store i64 %sum, ptr %q

@@ -32,7 +32,7 @@ GATHERED = "gathered"
 ROWS = "neighbouring elements for each lane"
 """A vector for each lane of what it loads in several iterations, of which vectors across the lanes are made."""
 
-SPECULATED = "contiguous unless an index is negative"
+SPECULATED = "contiguous unless an index is negative or wraps around"
 """A vector, or a gather in gangs that have a negative index."""
 
 CLAMPED = "contiguous but for lanes at a limit"

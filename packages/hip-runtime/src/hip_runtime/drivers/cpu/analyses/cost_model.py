@@ -62,6 +62,10 @@ _ROWS_PER_BYTE = 0.75
 neighbouring gangs: that keeps as many cache lines in use as there are lanes, and needs the next ones the sooner, the
 larger elements are. Not so rows that an outer loop accesses again and again: these are short, or few."""
 
+_LEAST_OF_ROWS = 2
+"""Bytes that the smallest elements count as then, as they are gathered with what is around them: where threads search
+rows of bytes for the first of some, lanes take five times as long as one thread after another."""
+
 _SHORT = 16
 """Iterations of a loop that LLVM writes out for a thread, and that goes through short rows, whose lines stay in the
 cache for all lanes."""
@@ -287,14 +291,14 @@ class _Estimate:
             return scalar, 2 * _LANE
         if value in self._row_loads and value not in self._rows and self._width >= ROW:
             return scalar, _ROW_ELEMENT + _ROW_BYTE * self._size_of(accessed)
+        is_narrow_store = value.opcode == "store" and self._size_of(accessed) < _LEAST_SCATTERED
         if (unit_stride and not self._is_near(address, loops)) or value in self._rows:
-            return scalar, _GATHER + _ROWS_PER_BYTE * self._size_of(accessed)
+            apart = _NARROW_SCATTER if is_narrow_store else _GATHER
+            return scalar, apart + _ROWS_PER_BYTE * max(self._size_of(accessed), _LEAST_OF_ROWS)
         if value.opcode == "load":
             is_chosen = block in self._shapes.masked and not has_mask_registers()
             return scalar, (_MASKED_GATHER if is_chosen else _GATHER) / self._count_neighbours(value, block)
-        if self._size_of(accessed) < _LEAST_SCATTERED:
-            return scalar, _NARROW_SCATTER
-        return scalar, _SCATTER / self._count_neighbours(value, block)
+        return scalar, _NARROW_SCATTER if is_narrow_store else _SCATTER / self._count_neighbours(value, block)
 
     def _find_merged(self) -> frozenset[Instruction]:
         """What LLVM makes part of another instruction for a thread that runs alone: the addresses of neighbours in

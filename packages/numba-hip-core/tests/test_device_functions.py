@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import pickle
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -291,3 +292,67 @@ def test_elements_of_a_tuple_are_passed_to_an_inlined_function():
     a = np.array([7, 3, 0])
     kernel[1, 1](a)
     assert a[2] == 4
+
+
+class Semiring(NamedTuple):
+    """What a kernel adds and multiplies by, and what adding begins with."""
+
+    add: object
+    multiply: object
+    neutral: float
+
+
+def product_over(ring):
+    @hip.jit
+    def kernel(left, right, out):
+        i = hip.grid(1)
+        if i < out.size:
+            total = ring.neutral
+            for k in range(right.size):
+                total = ring.add(total, ring.multiply(left[i, k], right[k]))
+            out[i] = total
+
+    return kernel
+
+
+@pytest.mark.parametrize("jit", [hip.jit, hip.jit(device=True), njit, hip.jit(device=True, inline="always")])
+def test_a_named_tuple_of_functions(jit):
+    """As a constant of a factory: each kernel has the functions of its own."""
+    left, right = np.arange(12.0).reshape(4, 3), np.array([2.0, 7.0, 1.0])
+    usual = Semiring(jit(add), jit(lambda a, b: a * b), 0.0)
+    tropical = Semiring(jit(lambda a, b: min(a, b)), jit(add), np.inf)
+    for ring, expected in ((usual, left @ right), (tropical, (left + right).min(axis=1))):
+        out = np.zeros(4)
+        product_over(ring)[1, 4](left, right, out)
+        np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaExperimentalFeatureWarning")
+def test_tuples_of_functions():
+    device = hip.jit(device=True)
+    both = device(add), device(lambda a, b: a * b)
+    nested = ((both[0], 2.5), (both[1], 3.0))
+
+    @hip.jit
+    def kernel(out):
+        one, other = both
+        out[0] = both[0](2.0, 5.0)
+        out[1] = one(1.0, other(2.0, 3.0))
+        out[2] = nested[1][0](nested[0][1], nested[1][1])
+
+    out = np.zeros(3)
+    kernel[1, 1](out)
+    np.testing.assert_array_equal(out, [7.0, 7.0, 7.5])
+
+
+@pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaExperimentalFeatureWarning")
+def test_a_function_of_a_tuple_is_chosen_when_the_kernel_is_compiled():
+    device = hip.jit(device=True)
+    both = device(add), device(lambda a, b: a * b)
+
+    @hip.jit
+    def kernel(out, number):
+        out[0] = both[number](2.0, 5.0)
+
+    with pytest.raises(TypingError, match="getitem"):
+        kernel[1, 1](np.zeros(1), 1)

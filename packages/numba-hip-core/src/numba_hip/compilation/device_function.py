@@ -116,6 +116,10 @@ class DeviceFunction:
         args, _ = normalize_signature(signature)
         return self.compile(tuple(args))
 
+    def get_function_type(self) -> None:
+        """Numba's question for the type of a pointer to the function: there is none, as a kernel calls by name."""
+        return None
+
 
 @typeof_impl.register(DeviceFunction)
 def _typeof_device_function(value: DeviceFunction, context: Any) -> types.Dispatcher:

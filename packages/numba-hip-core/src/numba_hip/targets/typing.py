@@ -122,6 +122,8 @@ class HipTypingContext(TypingContext):
         own = own_type(value, Purpose.constant)
         if own is not None:
             return own
+        if _holds_functions(value):
+            return types.BaseTuple.from_types([self.resolve_value_type(part) for part in value], type(value))
         if isinstance(value, (NumbaDispatcher, KernelCallable)):
             value = self.device_function(value)
         elif isinstance(value, Stub) and value not in self._stubs:
@@ -176,6 +178,13 @@ class HipTypingContext(TypingContext):
     def forget_device_function(self, dispatcher: Any) -> None:
         """Have *dispatcher* compiled anew when a kernel calls it next."""
         self._device_functions.pop(dispatcher, None)
+
+
+def _holds_functions(value: Any) -> bool:
+    """Whether *value* is a tuple, or a named one, with a function that kernels can call, or with such a tuple."""
+    return isinstance(value, tuple) and any(
+        isinstance(part, (NumbaDispatcher, KernelCallable)) or _holds_functions(part) for part in value
+    )
 
 
 def _is_float8(kind: types.Type) -> bool:

@@ -109,17 +109,20 @@ def _speculate_mask(shapes: VectorShapes, mask: Instruction, block: Block) -> Sp
 
 def match_index_select(select: Instruction) -> tuple[Value, Value, int] | None:
     """The index that a ``select`` compares with 0, the operand that is chosen if it is not negative, and the least that
-    the index is then. Where it is known not to be, LLVM writes ``i - 1 < 0`` as ``i == 0``."""
+    the index is then. LLVM writes ``i + w - 1 < 0`` as ``i + w < 1``, without a sign where *i* and *w* are known not to
+    be negative, and ``i - 1 < 0`` as ``i == 0`` then."""
     condition, *arms = select.operands
     if not isinstance(condition, Instruction) or condition.opcode != "icmp":
         return None
     index, limit = condition.operands
     if not isinstance(index.type, ir.IntType) or not isinstance(limit, Constant):
         return None
-    if (condition.predicate, limit.number) == ("slt", 0):
-        return index, arms[1], 0
-    if (condition.predicate, limit.number) == ("sgt", (1 << index.type.width) - 1):
-        return index, arms[0], 0
+    number = signed_number(limit)
+    if number is not None and abs(number) < 1 << index.type.width // 2:
+        if condition.predicate in ("slt", "ult") and (number == 0 or signed_number(arms[1]) == 0):
+            return index, arms[1], number
+        if condition.predicate in ("sgt", "ugt") and (number == -1 or signed_number(arms[0]) == 0):
+            return index, arms[0], number + 1
     if condition.predicate in ("eq", "ne") and limit.number == 0:
         return index, arms[condition.predicate == "eq"], 1
     return None

@@ -100,7 +100,7 @@ def test_bytes_of_arguments(kinds, leaves, values, expected):
 @pytest.mark.parametrize(
     ("kind", "leaf", "value"),
     [(types.int8, "i8", 128), (types.uint8, "i8", -1), (types.uint8, "i8", 256), (types.float32, "float", 1e300),
-     (types.int32, "i32", 2.5), (types.uint64, "i64", 2**64)],
+     (types.int32, "i32", 2.5), (types.uint64, "i64", 2**64), (types.UniTuple(types.int8, 2), "i8 i8", (1, 128))],
 )  # fmt: skip
 def test_numbers_that_do_not_fit_are_left_to_the_exact_packer(kind, leaf, value):
     with pytest.raises(packing.NOT_PACKED):
@@ -111,7 +111,7 @@ def test_numbers_that_do_not_fit_are_left_to_the_exact_packer(kind, leaf, value)
 
 @pytest.mark.parametrize(
     ("kind", "leaves", "value"),
-    [(types.complex64, "float float", 1e300), (types.UniTuple(types.int8, 2), "i8 i8", (1, 128)),
+    [(types.complex64, "float float", 1e300),
      (bfloat16, "i16", 1e300), (types.IntEnumMember(Colour, types.int8), "i8", enum.IntEnum("Large", {"A": 128}).A)],
 )  # fmt: skip
 def test_parts_that_do_not_fit_are_named_by_the_argument(kind, leaves, value):

@@ -12,13 +12,21 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
 from numba.core import types
 
 from hip_runtime import DeviceArray
-from numba_hip.arguments.packing import DENSE, NOT_PACKED, PACKED, Packer
+from numba_hip.arguments.argument_types import describe
+from numba_hip.arguments.packing import DENSE, NOT_PACKED, PACKED, Packer, TuplePacker
 
 Bind = Callable[[Sequence[Any]], "bytes | None"]
 """The packed arguments, or ``None`` where their types are others, or one of them does not fit its type."""
+
+CLASS_TYPED = frozenset(
+    {float, bool, complex, np.bool_, np.float16, np.float32, np.float64, np.complex64, np.complex128, np.int8,
+     np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
+)  # fmt: skip
+"""Classes of scalars whose Numba type does not depend on the value."""
 
 INT64 = range(-(2**63), 2**63)
 """Python's integers of which the class alone tells the type."""
@@ -26,16 +34,25 @@ INT64 = range(-(2**63), 2**63)
 _CONDITIONS = {
     "number": "v{0}.__class__ is k{0}",
     "integer": "v{0}.__class__ is k{0} and v{0} in INT64",
+    "tuple": "v{0}.__class__ is k{0} and (t{0} := p{0}(v{0})) is not None",
     "array": "v{0}.__class__ is DeviceArray and (u{0} := v{0}.upper) is not None and u{0}.code == k{0}",
 }
 
 
 def binder(codes: Sequence[Any], kinds: Sequence[types.Type], packing: Sequence[Packer]) -> Bind | None:
-    """The function for arguments that stand for *codes*, the class of a number or the ``code`` of an array, and are
-    packed as *kinds* by *packing*. ``None`` where an argument is neither number nor array."""
-    parts = []
-    for code, kind, pack in zip(codes, kinds, packing, strict=True):
-        if isinstance(kind, types.Array) and not isinstance(code, type):
+    """The function for arguments that stand for *codes*, the class of a number, the ``code`` of an array or the
+    `tuple_code` of a tuple, and are packed as *kinds* by *packing*. ``None`` where an argument is none of these."""
+    parts: list[tuple[str, str]] = []
+    known, packs = list(codes), list[Any](packing)
+    for place, (code, kind, pack) in enumerate(zip(codes, kinds, packing, strict=True)):
+        if isinstance(kind, types.BaseTuple):
+            if not isinstance(code, tuple) or not isinstance(pack, TuplePacker):
+                return None
+            known[place], packs[place] = code[0], binder(code[1:], list(kind), pack.members)
+            if packs[place] is None:
+                return None
+            parts.append(("tuple", "t{0}"))
+        elif isinstance(kind, types.Array) and not isinstance(code, type):
             fields: dict[Packer, str] = {DENSE: "u{0}.dense", PACKED: "u{0}.packed"}
             parts.append(("array", fields.get(pack, "p{0}(v{0})")))
         elif isinstance(code, type):
@@ -44,8 +61,25 @@ def binder(codes: Sequence[Any], kinds: Sequence[types.Type], packing: Sequence[
             parts.append(("integer" if packs_any else "number", "p{0}(v{0})"))
         else:
             return None
-    made: Bind = _maker(tuple(parts))(codes, packing)
+    made: Bind = _maker(tuple(parts))(known, packs)
     return made
+
+
+def tuple_code(value: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """What tells the type of a tuple: its class, and what stands for each member. ``None`` where the type of a member
+    depends on more than its class, or it is not on the device."""
+    codes: list[Any] = [value.__class__]
+    for member in value:
+        kind = member.__class__
+        if kind is DeviceArray:
+            codes.append((member.upper or describe(member)).code)
+        elif kind in CLASS_TYPED or (kind is int and member in INT64):
+            codes.append(kind)
+        elif isinstance(member, tuple) and (code := tuple_code(member)) is not None:
+            codes.append(code)
+        else:
+            return None
+    return tuple(codes)
 
 
 @cache

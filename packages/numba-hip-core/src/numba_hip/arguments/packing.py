@@ -31,12 +31,24 @@ DENSE, PACKED = attrgetter("upper.dense"), attrgetter("upper.packed")
 """Packers of arrays that nothing stands before: contiguous ones, and those of any strides."""
 
 
+class TuplePacker:
+    """Packs tuples, whose *members* have packers of their own."""
+
+    __slots__ = ("members",)
+
+    def __init__(self, members: Sequence[Packer]) -> None:
+        self.members = members
+
+    def __call__(self, value: Any) -> bytes:
+        return b"".join([pack(member) for pack, member in zip(self.members, value, strict=True)])
+
+
 def leaf_values(value: Any, kind: types.Type, name: str) -> list[Any]:
     """The scalars that argument *name* of Numba type *kind* is passed as, in the order of the kernel's parameters.
 
     Raises `KernelArgumentError` for a number that does not fit *kind*.
     """
-    if isinstance(kind, types.BaseTuple):
+    if isinstance(kind, types.BaseTuple):  # the value of an enumeration
         return [leaf for member, of in zip(value, kind, strict=True) for leaf in leaf_values(member, of, name)]
     if isinstance(kind, types.Array):
         known = describe(value)
@@ -78,8 +90,15 @@ def packers(
     The joined bytes are the packed argument buffer of the layout *parameters*. Packers of plain numbers are fast; if
     one raises one of the errors in `NOT_PACKED`, the *exact* packers pack the value or raise an error with its name.
     """
+    return _packers_behind(0, kinds, parameters, names, exact)
+
+
+def _packers_behind(
+    start: int, kinds: Sequence[types.Type], parameters: Sequence[Parameter], names: Sequence[str], exact: bool
+) -> list[Packer]:
+    """The same for arguments behind the first *start* bytes of the buffer."""
     functions: list[Packer] = []
-    position = start = 0
+    position = 0
     for kind, name in zip(kinds, names, strict=True):
         count = leaf_count(kind)
         leaves = parameters[position : position + count]
@@ -101,6 +120,9 @@ def leaf_count(kind: types.Type) -> int:
 
 
 def _packer(kind: types.Type, leaves: Sequence[Parameter], start: int, name: str, exact: bool) -> Packer:
+    if isinstance(kind, types.BaseTuple):
+        members = list(kind)
+        return TuplePacker(_packers_behind(start, members, leaves, [name] * len(members), exact))
     text = "<"
     for leaf in leaves:
         text += "x" * (leaf.offset - start) + FORMATS[leaf.type]

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 from numba.core import types
 from numba.core.errors import TypingError
 
@@ -18,7 +17,7 @@ from numba_hip import config as settings
 from numba_hip._numba.typing import type_code
 from numba_hip.advisory_warnings import advise_on_grid
 from numba_hip.arguments.argument_types import argument_type, check_arguments, check_devices, describe, plain, type_of
-from numba_hip.arguments.binding import INT64, binder
+from numba_hip.arguments.binding import CLASS_TYPED, INT64, binder, tuple_code
 from numba_hip.arguments.packing import NOT_PACKED
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.compilation.options import CompileOptions
@@ -45,12 +44,6 @@ from numba_hip.errors import SHORTENED, DeviceFunctionError, hide_frames, withou
 from numba_hip.language.stub import interpreter
 
 Types = tuple[types.Type, ...]
-
-CLASS_TYPED = frozenset(
-    {float, bool, complex, np.bool_, np.float16, np.float32, np.float64, np.complex64, np.complex128, np.int8,
-     np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
-)  # fmt: skip
-"""Classes of scalars whose Numba type does not depend on the value."""
 
 OWN_MODULES = "numba_hip."
 
@@ -238,6 +231,8 @@ class Dispatcher(Overloads, Explained):
                 key.append((value.upper or describe(value)).code)
             elif kind in CLASS_TYPED or (kind is int and value in INT64):
                 key.append(kind)
+            elif isinstance(value, tuple) and (code := tuple_code(value)) is not None:
+                key.append(code)
             else:
                 return self._launch_converted(configured, args, device)
         ready = configured.ready.get((*key, self._extents(configured.config)))

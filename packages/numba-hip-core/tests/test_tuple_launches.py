@@ -1,0 +1,121 @@
+"""Launches with tuples: recognised as those before by the class and the type of each member, at all depths."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import hip
+
+from numba_hip.arguments.binding import tuple_code
+from numba_hip.errors import KernelArgumentError
+
+Pair = namedtuple("Pair", "first second")
+Other = namedtuple("Other", "second first")
+
+
+@hip.jit
+def add(out, numbers):
+    out[0] = numbers[0] + numbers[1]
+
+
+@hip.jit
+def from_fields(out, pair):
+    out[0] = pair.first - pair.second
+
+
+@hip.jit
+def from_depths(out, scale, nested):
+    i = hip.grid(1)
+    if i < out.size:
+        out[i] = scale * nested[0][0][i] + nested[1] + nested[0][1][0] * nested[0][1][1]
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        (1, 2),
+        (1.5, 2),
+        (2, 1.5),
+        (np.float32(1.5), True),
+        (np.int8(-3), np.uint8(200)),
+        (1 + 2j, 3),
+        [1, 2],
+    ],
+    ids=str,
+)
+def test_numbers(numbers: Any) -> None:
+    """Twice each, and launches with others between them."""
+    numbers = tuple(numbers)
+    kind = np.complex128 if isinstance(numbers[0], complex) else np.float64
+    out = hip.to_device(np.zeros(1, kind))
+    configured = add[1, 1]
+    for given in (numbers, numbers, (7, 8), numbers, (7.0, 8.0), numbers):
+        configured(out, given)
+        assert out.copy_to_host()[0] == given[0] + given[1]
+
+
+def test_fields_are_those_of_the_class() -> None:
+    out = hip.to_device(np.zeros(1))
+    configured = from_fields[1, 1]
+    for _ in range(3):
+        configured(out, Pair(5, 2))
+        assert out.copy_to_host()[0] == 3
+        configured(out, Other(5, 2))
+        assert out.copy_to_host()[0] == -3
+
+
+def test_arrays_at_any_depth() -> None:
+    """Of other layouts, sizes and places, each launch reads its own."""
+    configured = from_depths[1, 32]
+    for size in (3, 3, 8):
+        for make in (lambda x: x, lambda x: x[::2], lambda x: x[::-1]):
+            host = np.random.default_rng(size).random(2 * size)
+            out, source = hip.to_device(np.zeros(size)), make(hip.to_device(host))
+            configured(out, 2.0, ((source, (3, 4.5)), 1))
+            np.testing.assert_allclose(out.copy_to_host(), 2 * make(host)[:size] + 1 + 3 * 4.5)
+
+
+def test_host_arrays_in_tuples_are_copied_as_before() -> None:
+    host = np.arange(4.0)
+    for source in (host, hip.to_device(host), host):
+        out = np.zeros(4)
+        from_depths[1, 32](out, 1.0, ((source, (0, 0.0)), 5))
+        np.testing.assert_array_equal(out, host + 5)
+
+
+def test_numbers_that_do_not_fit_are_errors_at_each_launch() -> None:
+    out = hip.to_device(np.zeros(1))
+    configured = add[1, 1]
+    configured(out, (1, 2))
+    configured(out, (1, 2))
+    for given in ((1, 2**70), (1, None), (1, "2")):
+        with pytest.raises(KernelArgumentError, match="numbers"):
+            configured(out, given)
+    configured(out, (3, 4))
+    assert out.copy_to_host()[0] == 7
+
+
+def test_what_tells_a_tuple() -> None:
+    array = hip.to_device(np.zeros(3))
+    assert tuple_code((1, 2.0, np.int8(3))) == (tuple, int, float, np.int8)
+    assert tuple_code(Pair(1, (2,))) == (Pair, int, (tuple, int))
+    assert tuple_code((array,)) == tuple_code((hip.to_device(np.ones(5)),)) != tuple_code((array[::2],))
+    assert tuple_code(()) == (tuple,)
+    for not_told in ((2**63,), (np.zeros(3),), ("a",), (None,), ((1, [2]),)):
+        assert tuple_code(not_told) is None
+
+
+def test_launches_after_the_first_are_recognised_in_one_go() -> None:
+    out = hip.to_device(np.zeros(4))
+    configured = from_depths[1, 32]
+    given = (out, 1.0, ((hip.to_device(np.arange(4.0)), (0, 0.0)), 5))
+    configured(*given)
+    recent = configured.ready.recent
+    assert recent is not None
+    assert recent.bind(given) == recent.loaded.pack_exactly(given)
+    assert recent.bind((out, 1.0, ((out, (0, 0.0)), 5.0))) is None
+    assert recent.bind((out, 1.0, ((out[::2], (0, 0.0)), 5))) is None
+    assert recent.bind((out, 1.0, Pair((out, (0, 0.0)), 5))) is None

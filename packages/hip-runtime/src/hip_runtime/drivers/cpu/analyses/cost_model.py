@@ -1,8 +1,9 @@
 """Static cost model: whether a gang of lanes is faster than one thread after another.
 
 Costs are cycles per thread, measured on a processor with 512-bit vectors; only their ratios matter. A loop is assumed
-to iterate eight times. If LLVM vectorises the loop of a single thread, threads that run one after another are as fast
-as lanes, and contiguous accesses of a thread need no gather."""
+to iterate eight times, or sixty-four if one thread goes through what a block works on. If LLVM vectorises the loop of
+a single thread, threads that run one after another are as fast as lanes, and contiguous accesses of a thread need no
+gather."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ from hip_runtime.drivers.cpu.analyses.neighbours import Neighbours, accessed_typ
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.recurrences import innermost_loops, latency
 from hip_runtime.drivers.cpu.analyses.row_loops import ROW, find_row_loops
+from hip_runtime.drivers.cpu.analyses.running_lanes import RunningLanes
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.stride_speculation import (
     SpeculatedStride,
@@ -131,11 +133,15 @@ def explain_unprofitable(
     """Why a kernel with *shapes* is slower in gangs of *width* than one thread after another; empty if it is not.
 
     *versioned* are the shapes with versions for gangs that are coherent, as most are, and the blocks of the others."""
-    scalar, vector = _Estimate(shapes, size_of, width).total()
+    estimate = _Estimate(shapes, size_of, width)
+    scalar, vector = estimate.total()
     if versioned is not None:
         with_versions, rare = versioned
         _, vector = _Estimate(with_versions, size_of, width).total(rare)
-    return "" if vector <= scalar else "its loads and stores are too far apart"
+    if vector <= scalar:
+        return ""
+    is_idle = vector <= scalar + estimate.of_idle_lanes
+    return "one lane does most of what there is to do" if is_idle else "its loads and stores are too far apart"
 
 
 def estimate_lane(
@@ -189,7 +195,11 @@ class _Estimate:
             for loop in innermost_loops(shapes)
             if loop not in self._short_loops and unit_stride.has_unit_stride(loop)
         }
+        self._running = RunningLanes(shapes, width, are_waves=False)
+        self.of_idle_lanes = 0.0
+        """What threads that run alone would take for code that only one lane of a gang runs, if all threads ran it."""
         self._free = find_decided(shapes) | self._find_merged()
+        """What takes a thread that runs alone no time: what is computed before loops, and what LLVM merges."""
 
         self._row_loads = {
             load
@@ -228,17 +238,26 @@ class _Estimate:
                     scalar_block += _LOOP_MISPREDICTION / _TRIP_COUNT
                 elif not is_vector:
                     scalar_block += _BRANCH_MISPREDICTION
+            if (share := self._share(block)) < 1:
+                weight *= _TRIP_COUNT if loops and share * self._width <= 1 else 1
+                self.of_idle_lanes += scalar_block * weight * (1 - share)
+                scalar_block *= share
             scalar, vector = scalar + scalar_block * weight, vector + lane_block * weight
             if loops:
                 alone[loops[-1]] = alone.get(loops[-1], 0.0) + scalar_block
         return scalar + sum(self._waits(loop, alone.get(loop, 0.0)) for loop in innermost_loops(self._shapes)), vector
+
+    def _share(self, block: Block) -> float:
+        """The part of a gang's lanes that can run *block*, behind ``if tx == 0`` one of them."""
+        return self._running.of(block).bit_count() / self._width
 
     def _waits(self, loop: frozenset[Block], cost: float) -> float:
         """Cycles that a thread which runs alone waits for results in *loop*, whose instructions *cost* so much."""
         if loop in self._unit_stride_loops:
             return 0.0
         depth = max(len(self._shapes.order.loops[block]) for block in loop)
-        return max(_WAITING * latency(loop, self._shapes) - cost, 0.0) * float(_TRIP_COUNT ** min(depth, _MAX_DEPTH))
+        waiting = _WAITING * latency(loop, self._shapes) * max(map(self._share, loop))
+        return max(waiting - cost, 0.0) * float(_TRIP_COUNT ** min(depth, _MAX_DEPTH))
 
     def _costs(self, value: Instruction, block: Block) -> tuple[float, float]:
         if value.opcode in ("phi", "alloca"):

@@ -117,14 +117,15 @@ def match_index_select(select: Instruction) -> tuple[Value, Value, int] | None:
     index, limit = condition.operands
     if not isinstance(index.type, ir.IntType) or not isinstance(limit, Constant):
         return None
-    number = signed_number(limit)
-    if number is not None and abs(number) < 1 << index.type.width // 2:
-        if condition.predicate in ("slt", "ult") and (number == 0 or signed_number(arms[1]) == 0):
+    number, predicate = signed_number(limit), condition.predicate
+    has_sign = predicate.startswith("s")
+    if number is not None and abs(number) < 1 << index.type.width // 2 and (has_sign or number >= 0):
+        if predicate in ("slt", "ult") and (number == 0 or signed_number(arms[1]) == 0):
             return index, arms[1], number
-        if condition.predicate in ("sgt", "ugt") and (number == -1 or signed_number(arms[0]) == 0):
+        if predicate in ("sgt", "ugt") and (number == -1 or signed_number(arms[0]) == 0):
             return index, arms[0], number + 1
-    if condition.predicate in ("eq", "ne") and limit.number == 0:
-        return index, arms[condition.predicate == "eq"], 1
+    if predicate in ("eq", "ne") and limit.number == 0:
+        return index, arms[predicate == "eq"], 1
     return None
 
 

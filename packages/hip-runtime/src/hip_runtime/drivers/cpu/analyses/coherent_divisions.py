@@ -21,6 +21,9 @@ from hip_runtime.drivers.cpu.llvmir import I1
 REPEATED = (BINARY | CASTS | {"icmp", "select", "freeze"}) - DIVISIONS
 """Instructions that may be executed once more, and where they were not to be."""
 
+_ROOM = 2
+"""Gangs that a row has room for, from which on most of them are in one."""
+
 _TYPES = (ir.IntType(32), ir.IntType(64))
 
 
@@ -45,9 +48,30 @@ def find_coherent_divisions(block: Block, shapes: VectorShapes, width: int) -> l
             stride = shapes.of(value.operands[0], block)
             if stride and stride > 0 and shapes.of(value.operands[1], block) == 0:
                 divisor = signed_number(value.operands[1])
-                if divisor is None or divisor >= 2 * stride * width:
+                if divisor is None or divisor >= _ROOM * stride * width:
                     found.append(CoherentDivision(value, stride))
     return found
+
+
+def find_coherent_width(shapes: VectorShapes, width: int, least: int) -> int | None:
+    """The most lanes, fewer than *width* but at least so many, with which divisions by constants are coherent in most
+    gangs, if lanes of *width* gather or scatter at what is computed from such; ``None`` if there are none."""
+    widths: list[int] = []
+    derived: set[Value] = set()
+    is_apart = False
+    for block in shapes.order.blocks:
+        for value in block.instructions:
+            if value.opcode in ("load", "store"):
+                address = value.operands[-1]
+                is_apart |= address in derived and shapes.of(address, block) is VARYING
+            elif not derived.isdisjoint(value.operands):
+                derived.add(value)
+            stride = shapes.of(value.operands[0], block) if value.opcode in DIVISIONS and value.type in _TYPES else None
+            divisor = signed_number(value.operands[1]) if stride and stride > 0 else None
+            if stride and divisor is not None and _ROOM * stride * least <= divisor < _ROOM * stride * width:
+                widths.append(1 << (divisor // (_ROOM * stride)).bit_length() - 1)
+                derived.add(value)
+    return min(widths) if is_apart else None
 
 
 def expected_conditions(block: Block, shapes: VectorShapes, divisions: list[CoherentDivision]) -> dict[Value, bool]:

@@ -12,6 +12,7 @@ from hip_runtime.drivers.cpu.abi.work_item import AXES, NumberedWorkItem, WorkIt
 from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.analyses.alignments import Alignments, splits_gangs
 from hip_runtime.drivers.cpu.analyses.clamps import InsideShapes, has_clamps
+from hip_runtime.drivers.cpu.analyses.coherent_divisions import find_coherent_width
 from hip_runtime.drivers.cpu.analyses.double_width import gains_by_double_width
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES
@@ -104,6 +105,11 @@ class GangFunction:
             self.shapes, self._size_of, self.width, fills_gangs
         )
 
+    def width_for_rows(self, least: int) -> int | None:
+        """The most lanes, fewer than now but at least so many, that are in one row of an array mostly, where lanes are
+        apart else; ``None`` if there is no such width, or only the launch tells how long rows are."""
+        return find_coherent_width(self.shapes, self.width, least)
+
     def prefers_half_width(self) -> bool:
         """Whether gangs of half the width are better."""
         return fills_registers_in_loops(self.shapes, self._size_of, self.width)
@@ -113,7 +119,8 @@ class GangFunction:
         ``None`` if they cannot, or gain nothing."""
         if not self._may_split or count_rows(self.shapes, self.early_exits, self._item, self.width) > 1:
             return None
-        gains = widens and gains_by_width(self.shapes, self._item, self._size_of, self.width)
+        has_room = find_coherent_width(self.shapes, 2 * self.width, self.width) is None
+        gains = widens and has_room and gains_by_width(self.shapes, self._item, self._size_of, self.width)
         width = 2 * self.width if gains else self.width
         trial = self._copy(width, "trial", follows_rows=True)
         trial.version_coherent()

@@ -22,6 +22,9 @@ def make_gang(make: Callable[[int], GangFunction], width: int, chooses: bool) ->
 
 
 def _better_width(gang: GangFunction) -> int:
+    rows = gang.width_for_rows(_LEAST_LANES)
+    if rows is not None:
+        return rows
     if gang.prefers_double_width():
         return 2 * gang.width
     halves = gang.width > _LEAST_LANES and gang.prefers_half_width()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numba import hip
 
-from numba_hip.arguments.binding import tuple_code
+from numba_hip.arguments.binding import argument_codes
 from numba_hip.errors import KernelArgumentError
 
 Pair = namedtuple("Pair", "first second")
@@ -98,14 +98,40 @@ def test_numbers_that_do_not_fit_are_errors_at_each_launch() -> None:
     assert out.copy_to_host()[0] == 7
 
 
-def test_what_tells_a_tuple() -> None:
+@hip.jit
+def leave(out, nested):
+    out[0] = 5
+
+
+@pytest.mark.parametrize("depth", [1, 7, 8, 9, 12])
+def test_tuples_in_one_another(depth: int) -> None:
+    nested: Any = (2.5,)
+    for _ in range(depth):
+        nested = (nested, 1)
+    for _ in range(2):
+        out = np.zeros(1)
+        leave[1, 1](out, nested)
+        assert out[0] == 5
+
+
+def test_tuples_that_are_too_deep_are_an_error() -> None:
+    nested: Any = ()
+    for _ in range(100_000):
+        nested = (nested,)
+    with pytest.raises(KernelArgumentError, match="argument 'nested' .* too many objects in one another"):
+        leave[1, 1](hip.to_device(np.zeros(1)), nested)
+
+
+def test_what_tells_a_type() -> None:
     array = hip.to_device(np.zeros(3))
-    assert tuple_code((1, 2.0, np.int8(3))) == (tuple, int, float, np.int8)
-    assert tuple_code(Pair(1, (2,))) == (Pair, int, (tuple, int))
-    assert tuple_code((array,)) == tuple_code((hip.to_device(np.ones(5)),)) != tuple_code((array[::2],))
-    assert tuple_code(()) == (tuple,)
-    for not_told in ((2**63,), (np.zeros(3),), ("a",), (None,), ((1, [2]),)):
-        assert tuple_code(not_told) is None
+    assert argument_codes((1, (2.0, np.int8(3)))) == [int, (tuple, float, np.int8)]
+    assert argument_codes([Pair(1, (2,))]) == [(Pair, int, (tuple, int))]
+    assert argument_codes(((array,),)) == argument_codes(((hip.to_device(np.ones(5)),),))
+    assert argument_codes(((array,),)) != argument_codes(((array[::2],),))
+    assert argument_codes(((),)) == [(tuple,)]
+    for not_told in (2**63, np.zeros(3), "a", None, [2]):
+        assert argument_codes((1, not_told)) is None
+        assert argument_codes(((1, (not_told,)),)) is None
 
 
 def test_launches_after_the_first_are_recognised_in_one_go() -> None:

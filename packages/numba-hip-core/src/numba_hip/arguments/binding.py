@@ -28,6 +28,9 @@ CLASS_TYPED = frozenset(
 )  # fmt: skip
 """Classes of scalars whose Numba type does not depend on the value."""
 
+_MOST_NESTED = 8
+"""Tuples in one another that are recognised; what is deeper goes the long way, which has an error for the deepest."""
+
 INT64 = range(-(2**63), 2**63)
 """Python's integers of which the class alone tells the type."""
 
@@ -40,8 +43,8 @@ _CONDITIONS = {
 
 
 def binder(codes: Sequence[Any], kinds: Sequence[types.Type], packing: Sequence[Packer]) -> Bind | None:
-    """The function for arguments that stand for *codes*, the class of a number, the ``code`` of an array or the
-    `tuple_code` of a tuple, and are packed as *kinds* by *packing*. ``None`` where an argument is none of these."""
+    """The function for arguments that stand for *codes* (`argument_codes`) and are packed as *kinds* by *packing*.
+    ``None`` where an argument is neither number nor array nor a tuple of these."""
     parts: list[tuple[str, str]] = []
     known, packs = list(codes), list[Any](packing)
     for place, (code, kind, pack) in enumerate(zip(codes, kinds, packing, strict=True)):
@@ -65,21 +68,22 @@ def binder(codes: Sequence[Any], kinds: Sequence[types.Type], packing: Sequence[
     return made
 
 
-def tuple_code(value: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """What tells the type of a tuple: its class, and what stands for each member. ``None`` where the type of a member
-    depends on more than its class, or it is not on the device."""
-    codes: list[Any] = [value.__class__]
-    for member in value:
-        kind = member.__class__
+def argument_codes(values: Sequence[Any], depth: int = _MOST_NESTED) -> list[Any] | None:
+    """What tells the type of each of *values*: the class of a number, the ``code`` of a device array, and for a tuple
+    its class and what stands for each member, up to so many in one another (*depth*). ``None`` where a type depends on
+    more, or a value is not on the device."""
+    codes: list[Any] = []
+    for value in values:
+        kind = value.__class__
         if kind is DeviceArray:
-            codes.append((member.upper or describe(member)).code)
-        elif kind in CLASS_TYPED or (kind is int and member in INT64):
+            codes.append((value.upper or describe(value)).code)
+        elif kind in CLASS_TYPED or (kind is int and value in INT64):
             codes.append(kind)
-        elif isinstance(member, tuple) and (code := tuple_code(member)) is not None:
-            codes.append(code)
+        elif depth and isinstance(value, tuple) and (members := argument_codes(value, depth - 1)) is not None:
+            codes.append((kind, *members))
         else:
             return None
-    return tuple(codes)
+    return codes
 
 
 @cache

@@ -17,7 +17,7 @@ from numba_hip import config as settings
 from numba_hip._numba.typing import type_code
 from numba_hip.advisory_warnings import advise_on_grid
 from numba_hip.arguments.argument_types import argument_type, check_arguments, check_devices, describe, plain, type_of
-from numba_hip.arguments.binding import CLASS_TYPED, INT64, binder, tuple_code
+from numba_hip.arguments.binding import argument_codes, binder
 from numba_hip.arguments.packing import NOT_PACKED
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.compilation.options import CompileOptions
@@ -224,22 +224,15 @@ class Dispatcher(Overloads, Explained):
 
     def _launch_unlike(self, configured: ConfiguredKernel, args: Sequence[Any], device: Device) -> None:
         """Launch with arguments of other types than the last time."""
-        key: list[Any] = [device]
-        for value in args:
-            kind = value.__class__
-            if kind is DeviceArray:
-                key.append((value.upper or describe(value)).code)
-            elif kind in CLASS_TYPED or (kind is int and value in INT64):
-                key.append(kind)
-            elif isinstance(value, tuple) and (code := tuple_code(value)) is not None:
-                key.append(code)
-            else:
-                return self._launch_converted(configured, args, device)
+        codes = argument_codes(args)
+        if codes is None:
+            return self._launch_converted(configured, args, device)
+        key = (device, *codes)
         ready = configured.ready.get((*key, self._extents(configured.config)))
         if ready is None:
             if len(args) != len(self.parameters.names_of(args)):
                 return self._launch_converted(configured, args, device)
-            ready = self._prepare(configured, tuple(key), args, device)
+            ready = self._prepare(configured, key, args, device)
         if ready.bind is not None and not self.launch_config_sensitive:
             configured.ready.recent = ready
         launch, packing, loaded = ready[:3]

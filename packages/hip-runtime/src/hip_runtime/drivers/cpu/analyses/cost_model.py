@@ -38,6 +38,13 @@ from hip_runtime.drivers.cpu.llvmir import I1
 from hip_runtime.drivers.cpu.object_code.host_machine import has_mask_registers
 from hip_runtime.errors import UnsupportedError
 
+MAX_STRIDE = 4
+"""The largest stride, in elements, at which lanes load whole vectors and shuffle out what lies between."""
+
+MOST_NEAR = 16
+"""The largest stride, in elements, of lanes that are near to each other, as of records that lie side by side: a gang
+accesses a few pages."""
+
 _SCALAR, _LANE = 0.27, 0.06
 """An instruction of a thread that runs alone, and of a lane."""
 
@@ -158,12 +165,9 @@ def find_contiguous(shapes: VectorShapes, size_of: Callable[[ir.Type], int]) -> 
     return find_near(shapes, size_of, MAX_STRIDE)
 
 
-def find_near(
-    shapes: VectorShapes, size_of: Callable[[ir.Type], int], most: int | None = None
-) -> frozenset[Instruction]:
-    """The loads and stores of lanes that are *most* elements apart, or `MOST_NEAR`, or in the reverse order of memory,
-    unless an index is negative."""
-    most = MOST_NEAR if most is None else most
+def find_near(shapes: VectorShapes, size_of: Callable[[ir.Type], int], most: int = MOST_NEAR) -> frozenset[Instruction]:
+    """The loads and stores of lanes that are up to *most* elements apart, or in the reverse order of memory, unless an
+    index is negative."""
     speculated = speculate_strides(shapes)
     found = set()
     for value, block in shapes.homes.items():
@@ -400,10 +404,3 @@ def _is_locked(update: Instruction) -> bool:
 
 
 _WITH_LOCK = ("add", "sub", "and", "or", "xor", "xchg")
-
-MAX_STRIDE = 4
-"""The largest stride, in elements, at which lanes load whole vectors and shuffle out what lies between."""
-
-MOST_NEAR = 16
-"""The largest stride, in elements, of lanes that are near to each other, as of records that lie side by side: a gang
-accesses a few pages."""

@@ -93,8 +93,9 @@ def _describe(instructions: list[WrittenInstruction]) -> Iterable[str]:
 
 
 def _describe_values(forms: set[str]) -> str:
-    if forms <= {remarks.UNIFORM}:
-        return remarks.UNIFORM
+    for form in (remarks.AHEAD, remarks.UNIFORM):
+        if forms <= {form, remarks.AHEAD}:
+            return form
     return remarks.LINEAR if forms <= {remarks.UNIFORM, remarks.LINEAR} else "varying"
 
 

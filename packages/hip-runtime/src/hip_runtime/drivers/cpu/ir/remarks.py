@@ -47,6 +47,9 @@ COMBINED = "combined"
 COMPUTED = "computed"
 """On vectors."""
 
+AHEAD = "once, before all blocks"
+"""By the prologue of a launch."""
+
 THREADS = "one thread after another"
 """In a loop over the threads, as the only thread that runs."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hip_runtime.drivers.cpu.abi.worker import build_worker, run_threads
+from hip_runtime.drivers.cpu.analyses.launch_values import find_launch_values
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.passes.index_signs import decide_at_start
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
@@ -16,15 +17,17 @@ from hip_runtime.drivers.cpu.strategies.region import write_regions, write_spinn
 
 def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     """A plan for a kernel that has to be read, as its loads may have to be frozen or its threads may spin; if so, it is
-    written as regions, with *gangs*. So is one with loops whose start decides what indices mean, a thread at a time."""
+    written as regions, with *gangs*. So is one with loops whose start decides what indices mean, or with what the
+    launch decides, a thread at a time."""
     graph = read_kernel(request, limits_callees=False, any_length=request.widest < MIN_LANES)
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs)
-    decides = decide_at_start(graph.function)
+    is_changed = decide_at_start(graph.function)
     record("decide_at_start", graph.function)
-    if decides or graph.has_frozen_loads:
+    is_changed = is_changed or find_launch_values(graph.function) is not None
+    if is_changed or graph.has_frozen_loads:
         graph.item.lengths = None
-        return write_regions(request, graph, LOOP, reason, GangPlan(1) if decides else gangs)
+        return write_regions(request, graph, LOOP, reason, GangPlan(1) if is_changed else gangs)
     build_worker(request.kernel, graph.item, run_threads(request.kernel, graph.item))
     told = "; ".join(filter(None, [reason, describe_axis(graph.item)]))
     return Plan(LOOP, told, graph.module, graph.item)

@@ -16,6 +16,7 @@ from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
 from hip_runtime.drivers.cpu.ir.model import Constant, Instruction
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I32
+from hip_runtime.drivers.cpu.passes.launch_prologue import take_out_launch_values
 from hip_runtime.drivers.cpu.regions.block_body import run_block
 from hip_runtime.drivers.cpu.regions.common_branches import cut_behind_common_branches
 from hip_runtime.drivers.cpu.regions.context_values import plan_transfers
@@ -29,6 +30,7 @@ from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph, multipl
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import describe_axis
 from hip_runtime.drivers.cpu.strategies.plan import Plan, attempt
+from hip_runtime.drivers.cpu.vectorize.prologue_body import run_prologue
 from hip_runtime.errors import UnsupportedError
 
 
@@ -78,6 +80,7 @@ def write_regions(request: KernelRequest, graph: KernelGraph, form: str, reason:
     """Cut the graph into regions, and write a worker that runs one after another; *gangs* records what was done."""
     gangs = _along_axes(request, graph, gangs)
     waits = spmd.SYNCHRONISING - spmd.WAVE_WIDE if gangs.waves else spmd.SYNCHRONISING
+    prologue = take_out_launch_values(graph.function)
     regions = cut_at_sync_points(graph.function, waits | {YIELD})
     record("cut_at_sync_points", regions.function)
     size_of = measure_types(request.machine.target_data, graph.item.module.context)
@@ -87,9 +90,10 @@ def write_regions(request: KernelRequest, graph: KernelGraph, form: str, reason:
         regions = cut_behind_common_branches(regions, AXES[graph.item.axes[0]])
     multiple = _share_lengths(graph, regions, gangs, size_of)
     regions = interleave_kept(regions, graph.item.threads, size_of)
-    kind = kernel_type(request.kernel)
-    body = run_block(regions, graph.item, kind, graph.module, request.machine.target_data, gangs)
-    build_worker(request.kernel, graph.item, body)
+    kind = prologue.extend(kernel_type(request.kernel))
+    source, layout = graph.module, request.machine.target_data
+    body = run_block(regions, graph.item, kind, source, layout, gangs)
+    build_worker(request.kernel, graph.item, run_prologue(prologue, graph.item, source, layout, body))
     done = [gangs.describe() if form == REGIONS else "", describe_axis(graph.item)]
     told = "; ".join([reason, *filter(None, done)])
     return Plan(

@@ -8,6 +8,7 @@ from hip_runtime.drivers.cpu.abi.narrow_grids import NarrowGrids
 from hip_runtime.drivers.cpu.abi.work_item import AXES
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
 from hip_runtime.drivers.cpu.analyses.scattered_updates import find_scattered_updates
+from hip_runtime.drivers.cpu.passes.launch_prologue import take_out_launch_values
 from hip_runtime.drivers.cpu.passes.unroll_steps import has_short_loop
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.strategies.form_choice import AUTO, MIN_LANES, VECTORS
@@ -17,6 +18,7 @@ from hip_runtime.drivers.cpu.strategies.lane_axis import describe_axis
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.region import write_spinning
 from hip_runtime.drivers.cpu.vectorize.gang_body import GangBody
+from hip_runtime.drivers.cpu.vectorize.prologue_body import run_prologue
 from hip_runtime.drivers.cpu.vectorize.update_tables import UpdateTables
 from hip_runtime.errors import UnsupportedError
 
@@ -50,12 +52,14 @@ def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
         updates = find_scattered_updates(graph.function)
         item.tables = UpdateTables(item, updates) if updates else None
     item.joins_rows_from = graph.rows_from if item.extents[2] > 1 else None
+    source, layout = graph.module, request.machine.target_data
+    prologue = take_out_launch_values(graph.function)
     body = GangBody(
-        graph.function, item, kernel_type(kernel), graph.module, request.machine.target_data, width,
+        graph.function, item, prologue.extend(kernel_type(kernel)), source, layout, width,
         check_cost=config.cpu_form() == AUTO, exact=request.chosen_width is not None,
         strides=graph.strides,
     )  # fmt: skip
-    build_worker(kernel, item, body)
+    build_worker(kernel, item, run_prologue(prologue, item, source, layout, body))
     narrow = _find_narrow(request, item.axes[0], body) if item.tile > 1 and _is_free(request) else None
     told = "; ".join(filter(None, [reason, body.describe(), describe_axis(item)]))
     return Plan(VECTORS, told, graph.module, item, multiple=body.multiple, in_gangs=True, narrow=narrow)
@@ -76,7 +80,7 @@ def _find_narrow(request: KernelRequest, axis: int, body: GangBody) -> NarrowGri
     else:
         lanes = _FEW_LANES if body.width > _FEW_LANES else 0
         found = NarrowGrids(axis, other, body.width, _FEW_ACTIVE + 1, _MANY_ROWS, lanes)
-    if body.bound is None:
+    if body.bound is None or body.bound.index > len(request.kernel.parameters):  # what a prologue computes
         return found
     bound = request.kernel.parameters[body.bound.index - 1]  # the first argument is the work item
     return found._replace(offset=bound.offset, size=bound.size)

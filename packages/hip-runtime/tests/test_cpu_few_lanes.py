@@ -92,8 +92,57 @@ def test_marked_threads_expand_their_rows(device: Device, checks: list[bool], wi
     assert any(checks) is (width >= 8)
 
 
+LOOK_UP = f"""
+define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %marks, ptr noalias %x, i64 %n) {{
+entry:
+{GLOBAL_X}
+  %there = icmp slt i64 %i, %n
+  br i1 %there, label %look, label %end
+look:
+  %at = getelementptr i64, ptr %marks, i64 %i
+  %mark = load i64, ptr %at
+  %marked = icmp sge i64 %mark, 0
+  br i1 %marked, label %go, label %end
+go:
+  %p = getelementptr i64, ptr %x, i64 %mark
+  %first = load i64, ptr %p
+  %q = getelementptr i64, ptr %x, i64 %first
+  %second = load i64, ptr %q
+  %odd = trunc i64 %second to i1
+  br i1 %odd, label %more, label %done
+more:
+  %twice = mul i64 %second, %first
+  br label %done
+done:
+  %found = phi i64 [ %second, %go ], [ %twice, %more ]
+  %to = getelementptr i64, ptr %out, i64 %i
+  store i64 %found, ptr %to
+  br label %end
+end:
+  ret void
+}}
+"""
+"""Each marked thread looks up what its mark leads to."""
+
+
+def test_marked_threads_look_up_something(device: Device, checks: list[bool]) -> None:
+    """Without a loop, but with gathers and a branch."""
+    random = np.random.default_rng(7)
+    values = random.integers(0, 50, 50)
+    found = np.where(values[values] % 2, values[values] * values, values[values])
+    with config.cpu_form.scope("vectors"):
+        parameters = [("out", "ptr"), ("marks", "ptr"), ("x", "ptr"), ("n", "i64")]
+        function = device.load(code(LOOK_UP, "k", parameters)).function("k")
+        for share in (0, 0.02, 0.1, 0.3, 1):
+            marks = np.where(random.random(500) < share, random.integers(0, 50, 500), -1)
+            arrays = [to_device(given) for given in (np.full(500, -7), marks, values)]
+            function.launch(8, 64, pack(function.kernel, *(array.address for array in arrays), 500))
+            np.testing.assert_array_equal(arrays[0].copy_to_host(), np.where(marks < 0, -7, found[marks]), str(share))
+    assert any(checks)
+
+
 def test_what_is_as_quick_for_all_lanes_runs_for_all(device: Device, checks: list[bool]) -> None:
-    """Without a loop behind the check there is nothing that takes longer for more lanes."""
+    """Behind the check there is nothing that takes longer for more lanes."""
     text = f"""
 define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %marks) {{
 entry:

@@ -2,8 +2,8 @@
 
 A kernel that expands a frontier, or works on the elements of a list that are marked, checks what it finds in memory and
 returns, or goes on to a loop over data of its own. In a gang such a loop takes as long for one lane as for all: as many
-iterations as the longest has, each with gathers. So what follows such a check is written twice: by lanes, and once more
-for a single thread.
+iterations as the longest has, each with gathers. So do gathers and branches without a loop. So what follows such a
+check is written twice: by lanes, and once more for a single thread.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import is_combinable
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction
-from hip_runtime.drivers.cpu.llvmir import I1, I32, I64
+from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, VOID
+from hip_runtime.drivers.cpu.object_code.host_machine import vector_bytes
 from hip_runtime.drivers.cpu.vectorize.early_exit import find_early_exit
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 
@@ -28,10 +29,17 @@ _MOST_INSTRUCTIONS = 200
 """The most instructions of a kernel that is written once more for single threads."""
 
 _LARGEST_PART = 4
-"""At most one in so many lanes of a gang are few, where lanes do not have to be taken apart."""
+"""One in so many lanes of a gang are few, and more only where lanes have to be taken apart."""
+
+_FEWEST = 3
+"""Lanes that have to be few at least for what has no loop: it is compiled twice for them."""
 
 _GATHERED = 2
-"""Cycles that a gather takes for a lane, roughly: about as long as two instructions of a single thread."""
+"""Instructions of a single thread that take as long as a gather does for each lane, roughly."""
+
+_DIVERGED = 16
+"""Instructions of a single thread that take as long as a branch at which lanes diverge takes them: each side has a
+mask, and is asked whether any lane runs it."""
 
 _TAKEN_APART = 17
 """Instructions of a single thread that take as long as it takes more to do an atomic operation for a lane, one lane
@@ -74,7 +82,8 @@ class FewLanes:
 
 def find_data_check(shapes: VectorShapes, early_exits: dict[Block, Block], width: int) -> DataCheck | None:
     """A check of data before which nothing happens, and behind which lanes gather in a loop or leave it one after
-    another; ``None`` if there is no such, or if threads behind it depend on others of their wave."""
+    another, or do more without a loop than a few threads; ``None`` if there is no such, or if threads behind it depend
+    on others of their wave."""
     found = find_early_exit(shapes, early_exits, on_data=True)
     values = [value for block in shapes.order.blocks for value in block.instructions]
     if found is None or width < 2 * _LARGEST_PART or len(values) > _MOST_INSTRUCTIONS:
@@ -82,20 +91,47 @@ def find_data_check(shapes: VectorShapes, early_exits: dict[Block, Block], width
     if any(value.opcode == "alloca" or value.callee in _PLACED for value in values):
         return None
     repeated = [value for value in values if shapes.order.loops[shapes.homes[value]]]
-    gathers = sum(_gathers(value, shapes) for value in repeated)
-    if not gathers and not any(value.is_terminator and shapes.homes[value] in shapes.divergent for value in repeated):
-        return None
     apart = sum(_is_taken_apart(value, shapes) for value in repeated)
-    return DataCheck(*found, _count_few(len(repeated), gathers, apart, width))
+    few = width // _LARGEST_PART
+    if not repeated:
+        few = min(few, _count_once(shapes, width))
+        if few < _FEWEST:
+            return None
+    elif apart:
+        gathers = sum(_gathers(value, shapes) for value in repeated)
+        few = max(few, _count_repeated(len(repeated), gathers, apart, width))
+    elif not any(_gathers(value, shapes) or _diverges(value, shapes) for value in repeated):
+        return None
+    return DataCheck(*found, few)
 
 
-def _count_few(instructions: int, gathers: int, apart: int, width: int) -> int:
-    """How many lanes one after another take no longer than all of them: an iteration of *instructions* takes what it
-    takes for one thread, *gathers* as much for each lane, and what takes lanes *apart* more than for a thread."""
+def _count_once(shapes: VectorShapes, width: int) -> int:
+    """How many lanes one after another take no longer than all of them for what is behind the check, without a loop."""
+    values = [value for block in shapes.masked for value in block.instructions if not value.is_terminator]
+    together = sum(_registers(value, shapes, width) for value in values)
+    together += _DIVERGED * len(shapes.masked & shapes.divergent)
+    return together // max(len(values), 1)
+
+
+def _registers(value: Instruction, shapes: VectorShapes, width: int) -> int:
+    """How many instructions *value* takes for *width* lanes: one for each register that its elements fill."""
+    if _gathers(value, shapes):
+        return width * _GATHERED
+    if value.type == VOID or shapes.at_definition(value) is not VARYING:
+        return 1
+    return max(width * shapes.size_of(value.type) // vector_bytes(), 1)
+
+
+def _count_repeated(instructions: int, gathers: int, apart: int, width: int) -> int:
+    """The same for a loop: an iteration of *instructions* takes what it takes for one thread, *gathers* as much for
+    each lane, and what takes lanes *apart* more than for a thread."""
     together = instructions + gathers * width * _GATHERED
     alone = instructions - apart * _TAKEN_APART
-    few = together // alone if alone > 0 else width
-    return min(few, width if apart else width // _LARGEST_PART)
+    return min(together // alone, width) if alone > 0 else width
+
+
+def _diverges(value: Instruction, shapes: VectorShapes) -> bool:
+    return value.is_terminator and shapes.homes[value] in shapes.divergent
 
 
 def _gathers(value: Instruction, shapes: VectorShapes) -> bool:

@@ -13,6 +13,7 @@ from benchmarks.user_kernels import (
     graphs,
     hashes,
     idioms,
+    indices,
     learning,
     linear_algebra,
     physics,
@@ -47,6 +48,7 @@ SUBJECTS = (
     reductions,
     idioms,
     courses,
+    indices,
 )
 
 KERNELS: dict[str, Benchmark] = {

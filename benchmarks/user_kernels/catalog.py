@@ -18,6 +18,7 @@ from benchmarks.user_kernels import (
     linear_algebra,
     physics,
     pixels,
+    records,
     reductions,
     scans,
     sequences,
@@ -49,6 +50,7 @@ SUBJECTS = (
     idioms,
     courses,
     indices,
+    records,
 )
 
 KERNELS: dict[str, Benchmark] = {

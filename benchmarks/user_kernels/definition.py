@@ -58,7 +58,8 @@ class UserKernel(Problem):
     def verify(self, results: Mapping[str, np.ndarray]) -> None:
         wanted = self.wanted()
         for name in self.outputs:
-            np.testing.assert_allclose(results[name], wanted[name], rtol=self.rtol, atol=self.atol, err_msg=name)
+            for found, right in zip(_fields(results[name]), _fields(wanted[name]), strict=True):
+                np.testing.assert_allclose(found, right, rtol=self.rtol, atol=self.atol, err_msg=name)
 
     def wanted(self) -> Mapping[str, np.ndarray]:
         """The outputs, as NumPy computes them, or the peer."""
@@ -103,6 +104,11 @@ def kernel(
         return Benchmark(name, description, "njit", 1e3, "ms", made, aim=1.3)
 
     return define
+
+
+def _fields(array: np.ndarray) -> list[np.ndarray]:
+    """The fields of an array of records, or the array."""
+    return [array] if array.dtype.names is None else [array[name] for name in array.dtype.names]
 
 
 def _launch_of(launch: Launch, problem: UserKernel, on: Arrays) -> Callable[[], None]:

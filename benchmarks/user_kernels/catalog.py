@@ -21,6 +21,7 @@ from benchmarks.user_kernels import (
     records,
     reductions,
     scans,
+    searches,
     sequences,
     small_matrices,
     sorting,
@@ -51,6 +52,7 @@ SUBJECTS = (
     courses,
     indices,
     records,
+    searches,
 )
 
 KERNELS: dict[str, Benchmark] = {

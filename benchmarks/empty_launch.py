@@ -56,6 +56,28 @@ FORMS: dict[str, Form] = {
 """Besides ``kernel[grid, block]``, integers that are the same each time."""
 
 
+class HipTuples(HipLaunches):
+    """Launches with two tuples, of numbers and of arrays."""
+
+    def __init__(self, quick: bool) -> None:
+        super().__init__(quick)
+        hip = self.hip
+
+        @hip.jit
+        def count(counts, shape, factors):
+            i = hip.grid(1)
+            if i == 0 and i < shape[0] * shape[1]:
+                counts[i] += factors[0][i] * factors[1][i]
+
+        self.kernel = count
+
+    def run(self) -> None:
+        counts, x, y = self.device_arrays
+        for _ in range(self.operations):
+            self.kernel[1, THREADS](counts, (1, THREADS), (x, y))
+        self.launched += self.operations
+
+
 class Njit(Launches):
     """Calls of a hand-written ``njit(parallel=True)`` function, each of which waits until it has finished."""
 
@@ -106,6 +128,7 @@ LAUNCH_FORMS = Benchmark(
     implementations={
         "hip": HipLaunches,
         **{name: partial(HipForm, form=form) for name, form in FORMS.items()},
+        "tuples": HipTuples,
     },
     unable=dict.fromkeys((*REQUIREMENTS, *ON_GPUS), "has one form of a launch"),
 )

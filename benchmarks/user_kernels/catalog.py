@@ -27,6 +27,7 @@ from benchmarks.user_kernels import (
     sorting,
     sparse,
     stencils,
+    tuples,
 )
 
 SUBJECTS = (
@@ -53,6 +54,7 @@ SUBJECTS = (
     indices,
     records,
     searches,
+    tuples,
 )
 
 KERNELS: dict[str, Benchmark] = {

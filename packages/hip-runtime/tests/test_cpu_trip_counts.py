@@ -76,6 +76,43 @@ def test_a_branch_the_other_way_round() -> None:
     assert count_iterations(order.loops[function.blocks[1]][0], function.blocks[1], 16) == 1
 
 
+LEFT_EARLY = """
+define void @k(ptr %item, i32 %m, ptr %p) {{
+entry:
+  br label %loop
+loop:
+  %v = phi i32 [ -1, %entry ], [ %next, %again ]
+  %x = load i32, ptr %p
+  %found = icmp eq i32 %x, %v
+  %next = add nsw i32 %v, 1
+  %last = icmp eq i32 %next, {last}
+  {check}
+again:
+  {end}
+done:
+  ret void
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("last", "check", "end", "expected"),
+    [
+        ("2", "br i1 %found, label %done, label %again", "br i1 %last, label %done, label %loop", 3),
+        ("%m", "br i1 %found, label %done, label %again", "br i1 %last, label %done, label %loop", None),
+        ("2", "br i1 %last, label %done, label %again", "br i1 %found, label %done, label %loop", None),
+    ],
+    ids=["by the end of an iteration", "as an argument says", "by its beginning"],
+)
+def test_a_loop_that_may_be_left_early(last: str, check: str, end: str, expected: int | None) -> None:
+    """The number of iterations is that of one that is not."""
+    text = LEFT_EARLY.format(last=last, check=check, end=end)
+    function = _read(llvm.parse_assembly(text, llvm.create_context()))
+    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    header = function.blocks[1]
+    assert count_iterations(order.loops[header][0], header, 16) == expected
+
+
 def test_only_loops_around_barriers_are_unrolled() -> None:
     assert find_steps(_read(_module("doubles", call="store i32 1, ptr %p"))) == []
     assert find_steps(_read(_module("doubles", call=BARRIER))) == ["loop"]

@@ -135,3 +135,35 @@ def test_records_that_lie_side_by_side_are_accessed_one_after_another(count: int
     assert told.form == "loop" or "neighbours along y" in told.reason
     with config.cpu_form.scope("vectors"):
         assert "neighbours along y" in store[GRID, BLOCK].explain(out).reason
+
+
+CELL = np.dtype([(name, np.float32) for name in ("height", "speed", "stiffness", "damping", "force")])
+
+
+@hip.jit
+def move(cells: Any) -> None:
+    i, j = hip.grid(2)
+    if i < cells.shape[0] and j < cells.shape[1]:
+        cell = cells[i, j]
+        cell.speed += cell.force - cell.stiffness * cell.height - cell.damping * cell.speed
+        cell.height += cell.speed
+
+
+def test_records_are_changed_in_place() -> None:
+    cells = np.zeros(SHAPE, CELL)
+    for number, name in enumerate(CELL.names or ()):
+        cells[name] = np.random.default_rng(number).integers(-4, 5, SHAPE)
+    expected = cells.copy()
+    expected["speed"] += cells["force"] - cells["stiffness"] * cells["height"] - cells["damping"] * cells["speed"]
+    expected["height"] += expected["speed"]
+    move[GRID, BLOCK](cells)
+    np.testing.assert_array_equal(cells, expected)
+
+
+@pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+def test_what_is_too_far_apart_for_lanes_is_no_vector_of_llvm_either() -> None:
+    told = move[GRID, BLOCK].explain(np.zeros(SHAPE, CELL))
+    if "too far apart" in told.reason:  # for the vectors of this processor
+        assert not any("LLVM" in note for line in told.lines for note in line.notes)
+    with config.cpu_form.scope("loop"):
+        assert move[GRID, BLOCK].explain(np.zeros(SHAPE, CELL)).form == "loop"

@@ -31,7 +31,7 @@ from hip_runtime.drivers.cpu.abi.launch_frame import (
 )
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, BlockRows, WorkItem
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
-from hip_runtime.drivers.cpu.ir.loop_metadata import keep_rolled
+from hip_runtime.drivers.cpu.ir.loop_metadata import mark_loop, unvectorized
 from hip_runtime.drivers.cpu.ir.types import NamedType
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID, allocate, function_address, store_atomic
 
@@ -139,12 +139,12 @@ def kernel_type(kernel: Kernel) -> ir.FunctionType:
     return ir.FunctionType(VOID, [PTR, *(PARAMETER_TYPES[parameter.type] for parameter in kernel.parameters)])
 
 
-def run_threads(kernel: Kernel, item: WorkItem) -> Body:
-    """A body that runs one thread after another."""
+def run_threads(kernel: Kernel, item: WorkItem, as_scalars: bool = False) -> Body:
+    """A body that runs one thread after another, which LLVM may make vectors of unless they run *as scalars*."""
     target = ir.Function(item.module, kernel_type(kernel), kernel.name)
 
     def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks) -> None:
-        with blocks.each(), _threads(builder, item, place):
+        with blocks.each(), _threads(builder, item, place, as_scalars):
             builder.call(target, [place, *arguments], attrs=("alwaysinline",))
 
     return body
@@ -302,13 +302,14 @@ def _widen(builder: ir.IRBuilder, index: ir.Value) -> ir.Value:
 
 
 @contextmanager
-def _threads(builder: ir.IRBuilder, item: WorkItem, place: ir.Value) -> Iterator[None]:
+def _threads(builder: ir.IRBuilder, item: WorkItem, place: ir.Value, as_scalars: bool) -> Iterator[None]:
     """Loop over the threads of a block, in the order of the item's axes, with the indices stored in the work item."""
     names = [f"thread.{AXES[axis]}" for axis in item.axes]
+    properties = [unvectorized(builder.module)] if as_scalars else []
     with (
-        counted(builder, names[2], I32(0), I32(item.extents[2])) as plane,
-        counted(builder, names[1], I32(0), I32(item.extents[1])) as row,
-        counted(builder, names[0], I32(0), item.row_lanes or I32(item.extents[0])) as lane,
+        counted(builder, names[2], I32(0), I32(item.extents[2]), properties) as plane,
+        counted(builder, names[1], I32(0), I32(item.extents[1]), properties) as row,
+        counted(builder, names[0], I32(0), item.row_lanes or I32(item.extents[0]), properties) as lane,
     ):
         item.store_thread(builder, place, (lane, row, plane))
         yield
@@ -316,10 +317,11 @@ def _threads(builder: ir.IRBuilder, item: WorkItem, place: ir.Value) -> Iterator
 
 @contextmanager
 def counted(
-    builder: ir.IRBuilder, name: str, first: ir.Value, limit: ir.Value, rolled: bool = False
-) -> Iterator[ir.Value]:
-    """A loop from *first* to below *limit* that is tested at its end, so it runs at least once. *rolled* forbids LLVM
-    to unroll it."""
+    builder: ir.IRBuilder, name: str, first: ir.Value, limit: ir.Value,
+    properties: Sequence[ir.values.MDValue] = (),
+) -> Iterator[ir.Value]:  # fmt: skip
+    """A loop from *first* to below *limit* that is tested at its end, so it runs at least once. *properties* are what
+    `ir.loop_metadata` has for LLVM."""
     before = builder.block
     loop = builder.append_basic_block(name)
     after = builder.append_basic_block(f"{name}.end")
@@ -331,6 +333,6 @@ def counted(
     following = builder.add(index, first.type(1), flags=("nuw", "nsw"))
     index.add_incoming(following, builder.block)
     branch = builder.cbranch(builder.icmp_unsigned("<", following, limit), loop, after)
-    if rolled:
-        keep_rolled(branch, builder.module)
+    if properties:
+        mark_loop(branch, builder.module, *properties)
     builder.position_at_end(after)

@@ -37,9 +37,11 @@ def expect_iterations(order: Order, most: int) -> dict[frozenset[Block], int]:
 def count_iterations(
     loop: frozenset[Block], header: Block, most: int, known: Mapping[Instruction, int | None] = NOTHING
 ) -> int | None:
-    """How often *loop* runs, which is entered at *header* and left at one block; ``None`` if that depends on anything
+    """How often *loop* runs, which is entered at *header*, unless it is left early; ``None`` if that depends on anything
     but constants and *known* values, or if it is more than *most* times."""
     leaving = [block for block in loop if any(target not in loop for target in block.successors)]
+    if len(leaving) > 1:  # each iteration ends at one of them, or there is nothing to be known
+        leaving = [block for block in leaving if header in block.successors]
     if len(leaving) != 1 or leaving[0].terminator.opcode != "br":
         return None
     end = leaving[0].terminator

@@ -15,10 +15,11 @@ from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.region import write_regions, write_spinning
 
 
-def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
+def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan, as_scalars: bool = False) -> Plan:
     """A plan for a kernel that has to be read, as its loads may have to be frozen or its threads may spin; if so, it is
     written as regions, with *gangs*. So is one with loops whose start decides what indices mean, or with what the
-    launch decides, a thread at a time."""
+    launch decides, a thread at a time. *as_scalars*: vectors were found to be slower, so LLVM should make none of the
+    threads, either: where these access memory in steps, it takes gathers and scatters to be quick."""
     graph = read_kernel(request, limits_callees=False, any_length=request.widest < MIN_LANES)
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs)
@@ -28,14 +29,14 @@ def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     if is_changed or graph.has_frozen_loads:
         graph.item.lengths = None
         return write_regions(request, graph, LOOP, reason, GangPlan(1) if is_changed else gangs)
-    build_worker(request.kernel, graph.item, run_threads(request.kernel, graph.item))
+    build_worker(request.kernel, graph.item, run_threads(request.kernel, graph.item, as_scalars))
     told = "; ".join(filter(None, [reason, describe_axis(graph.item)]))
     return Plan(LOOP, told, graph.module, graph.item)
 
 
-def plan_unread_loop(request: KernelRequest, reason: str) -> Plan:
-    """A plan for a kernel that is called as it was handed in."""
+def plan_unread_loop(request: KernelRequest, reason: str, as_scalars: bool = False) -> Plan:
+    """A plan for a kernel that is called as it was handed in, see `plan_loop`."""
     module = request.take_module()
     item = request.make_item(module)
-    build_worker(request.kernel, item, run_threads(request.kernel, item))
+    build_worker(request.kernel, item, run_threads(request.kernel, item, as_scalars))
     return Plan(LOOP, reason, module, item)

@@ -22,6 +22,7 @@ from hip_runtime.drivers.cpu.analyses.vector_shapes import LaneShapes, VectorSha
 from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.clone import copy_blocks
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
+from hip_runtime.drivers.cpu.ir.loop_metadata import rolled
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction
 from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.ir.trace import record
@@ -365,7 +366,7 @@ class GangFunction:
             return
         axis = self._item.axes[1]
         first = layout.load(builder, arguments[0], "thread", axis)
-        with counted(builder, "row", I32(0), I32(rows), rolled=True) as row:
+        with counted(builder, "row", I32(0), I32(rows), [rolled(builder.module)]) as row:
             layout.store(builder, builder.add(first, row), arguments[0], "thread", axis)
             PredicatedFunction(widener, mask, after, {}, None).write()
             builder.position_at_end(after)

@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import counted
-from hip_runtime.drivers.cpu.ir.loop_metadata import keep_rolled
+from hip_runtime.drivers.cpu.ir.loop_metadata import keep_rolled, rolled
 from hip_runtime.drivers.cpu.llvmir import I32
 
 
@@ -51,7 +51,7 @@ def each_gang(
     gangs = _count_in_row(builder, item, width, active) if limit is None else _divide_up(builder, limit, width)
     with (
         _each_row(builder, item, place, planes, count // rows) as (plane, row),
-        counted(builder, "gang", I32(0), gangs, rolled=True) as number,
+        counted(builder, "gang", I32(0), gangs, [rolled(builder.module)]) as number,
     ):
         first = builder.mul(number, I32(width), flags=("nuw", "nsw"))
         first_row = builder.mul(row, I32(rows), flags=("nuw", "nsw"))

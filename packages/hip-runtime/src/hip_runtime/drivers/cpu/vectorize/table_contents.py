@@ -15,6 +15,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.abi.work_item import LINE
 from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
+from hip_runtime.drivers.cpu.ir.loop_metadata import rolled
 from hip_runtime.drivers.cpu.ir.model import Instruction
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I64, PTR, VOID
@@ -96,7 +97,7 @@ class TableContents:
 
     def _do_each(self, builder: ir.IRBuilder, memory: ir.Value, first: ir.Value, base: ir.Value) -> None:
         """Do what is in a line of the table, from the element *first* on, one after another."""
-        with counted(builder, "element", I64(0), I64(LINE // self._size), rolled=True) as lane:
+        with counted(builder, "element", I64(0), I64(LINE // self._size), [rolled(builder.module)]) as lane:
             index = builder.add(first, lane, flags=("nuw", "nsw"))
             bits = builder.load(builder.gep(memory, [index], inbounds=True, source_etype=self._bits), typ=self._bits)
             with builder.if_then(builder.icmp_unsigned("!=", bits, self.identity)):

@@ -18,6 +18,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.work_item import KeepsTables
 from hip_runtime.drivers.cpu.abi.worker import counted
+from hip_runtime.drivers.cpu.ir.loop_metadata import rolled
 from hip_runtime.drivers.cpu.ir.model import Instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, PTR, allocate
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
@@ -126,7 +127,7 @@ class TabledUpdates(Scalarizer):
         width = self._lanes.width
         turns = min(_TURNS, width) if self._elements is not None else 1
         builder, each = self._builder, width // turns
-        with counted(builder, "turn", I32(0), I32(each), rolled=True) as first:
+        with counted(builder, "turn", I32(0), I32(each), [rolled(builder.module)]) as first:
             for turn in range(turns):
                 self._run_lane(builder.add(first, I32(turn * each), flags=("nuw", "nsw")))
 

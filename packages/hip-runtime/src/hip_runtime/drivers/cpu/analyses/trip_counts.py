@@ -37,8 +37,8 @@ def expect_iterations(order: Order, most: int) -> dict[frozenset[Block], int]:
 def count_iterations(
     loop: frozenset[Block], header: Block, most: int, known: Mapping[Instruction, int | None] = NOTHING
 ) -> int | None:
-    """How often *loop* runs, which is entered at *header*, unless it is left early; ``None`` if that depends on anything
-    but constants and *known* values, or if it is more than *most* times."""
+    """How often *loop* runs, which is entered at *header*, unless it is left early; ``None`` if that depends on more
+    than constants and *known* values, or if it is more than *most* times."""
     leaving = [block for block in loop if any(target not in loop for target in block.successors)]
     if len(leaving) > 1:  # each iteration ends at one of them, or there is nothing to be known
         leaving = [block for block in leaving if header in block.successors]

@@ -14,6 +14,7 @@ from functools import partial
 from llvmlite import ir
 
 from hip_devicelib import spmd
+from hip_runtime.drivers.cpu.analyses.address_terms import take_apart
 from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS, needs_active_lane
 from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
@@ -84,8 +85,8 @@ _ROW_ELEMENT, _ROW_BYTE = 0.2, 0.05
 LLVM makes vectors of the loop of a single thread, that is quicker nevertheless."""
 
 _SHORTEST_RUN, _WIDEST_RUN = 4, 64
-"""Neighbours in memory that a thread accesses, from which on these have one address; and the most that are looked at
-together."""
+"""Neighbours in memory to which a thread stores constants, from which on it stores several at once; and the most that
+are looked at together."""
 
 _STORED = 32
 """Bytes of constants that a thread stores at once."""
@@ -202,7 +203,7 @@ class _Estimate:
         self._running = RunningLanes(shapes, width, are_waves=False)
         self.of_idle_lanes = 0.0
         """What threads that run alone would take for code that only one lane of a gang runs, if all threads ran it."""
-        self._free = find_decided(shapes) | self._find_merged()
+        self._free = find_decided(shapes) | self._find_hoisted() | self._find_merged()
         """What takes a thread that runs alone no time: what is computed before loops, and what LLVM merges."""
 
         self._row_loads = {
@@ -323,24 +324,41 @@ class _Estimate:
             return scalar, (_MASKED_GATHER if is_chosen else _GATHER) / self._count_neighbours(value, block)
         return scalar, _NARROW_SCATTER if is_narrow_store else _SCATTER / self._count_neighbours(value, block)
 
+    def _find_hoisted(self) -> frozenset[Instruction]:
+        """What is the same for all threads of a row and in no loop of theirs, so that it is computed before these."""
+        return frozenset(
+            value for value, block in self._shapes.homes.items()
+            if not self._shapes.order.loops[block] and self._shapes.at_definition(value) == 0
+            and not (needs_active_lane(value) or value.is_terminator)
+        )  # fmt: skip
+
     def _find_merged(self) -> frozenset[Instruction]:
-        """What LLVM makes part of another instruction for a thread that runs alone: the addresses of neighbours in
-        memory that it accesses, and stores of constants to these."""
+        """What LLVM makes part of another instruction for a thread that runs alone: addresses at a constant distance
+        from one that it has, and stores of constants to neighbours."""
         found: set[Instruction] = set()
         for block in self._shapes.order.blocks:
+            found.update(self._near_addresses(block))
             groups = find_neighbours(
-                block, lambda access: access.opcode in ("load", "store") and not access.volatile and not access.atomic,
+                block, lambda access: access.opcode == "store" and not access.volatile and not access.atomic,
                 lambda _: _WIDEST_RUN, self._size_of, _guess_nothing,
             )  # fmt: skip
-            for access, group in groups.items():
-                place = group.members.index(access)
-                if len(group.members) < _SHORTEST_RUN or not place:
-                    continue
-                found.update(_own_addresses(access, self._shapes.uses))
-                nbytes = self._size_of(accessed_type(access))
-                if access.opcode == "store" and isinstance(access.operands[0], Constant) and place * nbytes % _STORED:
-                    found.add(access)
+            for store, group in groups.items():
+                place = group.members.index(store)
+                is_constant = isinstance(store.operands[0], Constant)
+                nbytes = place * self._size_of(accessed_type(store))
+                if is_constant and len(group.members) >= _SHORTEST_RUN and nbytes % _STORED:
+                    found.add(store)
         return frozenset(found)
+
+    def _near_addresses(self, block: Block) -> Iterator[Instruction]:
+        """Computations of addresses in *block* that differ from one before by a number."""
+        known: set[object] = set()
+        for value in block.instructions:
+            if value.opcode in ("load", "store"):
+                terms = take_apart(value.operands[-1], self._size_of).terms
+                if terms in known:
+                    yield from _own_addresses(value, self._shapes.uses)
+                known.add(terms)
 
     def _count_neighbours(self, access: Instruction, block: Block) -> int:
         """How many neighbours in memory are accessed together with *access* and by it."""

@@ -63,3 +63,38 @@ def test_neighbours_are_loaded_as_vectors(text: str) -> None:
     told = str(kernel_of(text).explain("(float64[::1], float64[::1], int64)"))
     assert "contiguous" in told
     assert "gathered" not in told
+
+
+def ring_of(length: int) -> Any:
+    mask = length - 1
+
+    @hip.jit
+    def kernel(source, out, first):
+        i = hip.grid(1)
+        if i < out.size:
+            total = 0.0
+            for k in range(out.size % 7 + 3):
+                total += source[(first + i + k) & mask] * (k + 1)
+            out[i] = total
+
+    return kernel
+
+
+@pytest.mark.parametrize("form", ["auto", "vectors", "loop"])
+@pytest.mark.parametrize("length", [64, 256, 512, 1024, 8192])
+def test_rings(length: int, form: str) -> None:
+    source, kernel = np.random.default_rng(4).random(length), ring_of(length)
+    with runtime_config.cpu_form.scope(form):
+        for first in (0, 3, length - 1, -5):
+            out = np.zeros(3000)
+            kernel[12, 256](source, out, first)
+            places = first + np.arange(3000)
+            expected = sum(source[(places + k) % length] * (k + 1) for k in range(3000 % 7 + 3))
+            np.testing.assert_allclose(out, expected, rtol=1e-12, err_msg=f"first = {first}")
+
+
+@pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+def test_few_gangs_reach_over_the_end_of_a_ring() -> None:
+    signature = "(float64[::1], float64[::1], int64)"
+    assert "wraps around" in str(ring_of(512).explain(signature))
+    assert "gathered" in str(ring_of(128).explain(signature))

@@ -21,8 +21,8 @@ from hip_runtime.drivers.cpu.ir.model import Block, Constant, Instruction, Value
 _EXTENSIONS = frozenset({"sext", "zext"})
 _SHIFTS = frozenset({"ashr", "lshr"})
 
-_FEWEST_BITS = 12
-"""Bits of the shortest index that is speculated on: few of the gangs of 64 lanes reach over its end."""
+_FEWEST_BITS = 9
+"""Bits of the shortest index that is speculated on: one in eight gangs of 64 lanes reaches over its end at most."""
 
 _PROPAGATING = frozenset({"add", "sub", "or", "mul", "shl", "getelementptr"})
 """Instructions that are strided if their operands are."""

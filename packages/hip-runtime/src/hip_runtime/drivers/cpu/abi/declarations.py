@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from llvmlite import ir
 
@@ -14,10 +14,12 @@ _TYPES: dict[str, ir.Type] = {
 }  # fmt: skip
 
 
-def build_declarations(names: list[str], known: Mapping[str, int]) -> ir.Module:
+def build_declarations(names: list[str], known: Mapping[str, int], idle: Collection[str] = ()) -> ir.Module:
     """A module that declares the functions *names* with their attributes, and defines those whose result is a *known*
-    constant."""
+    constant, and those that are *idle*, which do nothing."""
     module = ir.Module(name="spmd.declarations")
+    for name in idle:
+        new_function(module, name, ir.FunctionType(VOID, [PTR]), "alwaysinline").ret_void()
     for name in names:
         if name in known:
             builder = new_function(module, name, ir.FunctionType(I32, [PTR]), "alwaysinline")

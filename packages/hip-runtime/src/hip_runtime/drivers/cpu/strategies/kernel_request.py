@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from llvmlite import ir
@@ -14,15 +15,17 @@ from hip_runtime.drivers.cpu.abi.block_lengths import is_row, lengths_like
 from hip_runtime.drivers.cpu.abi.declarations import build_declarations
 from hip_runtime.drivers.cpu.abi.work_item import Axes, WorkItem
 from hip_runtime.drivers.cpu.analyses.callgraph import name_functions, survey
+from hip_runtime.drivers.cpu.analyses.last_barriers import waits_at_end_only
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
+from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 from hip_runtime.drivers.cpu.passes.define_dots import define_dots
 from hip_runtime.drivers.cpu.passes.lower_overloads import define_overloads
 from hip_runtime.drivers.cpu.passes.missing_instructions import define_missing
 from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, MIN_LANES, REGIONS, choose_width
 from hip_runtime.drivers.cpu.validation import read_bitcode
-from hip_runtime.errors import ModuleLoadError
+from hip_runtime.errors import ModuleLoadError, UnsupportedError
 
 
 class KernelRequest:
@@ -36,6 +39,7 @@ class KernelRequest:
         self.machine = machine
         self._module: Any = self._read()
         self.reach = survey(self._module, kernel.name)
+        self._waits_in_vain = self._drop_last_barrier()
         self._check_shared()
         self.private_bytes = stack_bytes(self._module, self.machine.target_data)
         """Bytes of stack that a thread needs."""
@@ -49,6 +53,20 @@ class KernelRequest:
             self.requested_form = REGIONS  # one thread at a time, so that their events have an order
         self.inlined: dict[bool, list[str]] = {}
         """Functions that become part of the kernel, by whether loops were unrolled; see `kernel_graph`."""
+
+    def _drop_last_barrier(self) -> bool:
+        """Forget a barrier that nothing follows, so that no thread waits for another; whether there was one."""
+        reach = self.reach
+        if reach.waiting != [spmd.BARRIER] or reach.synchronising != {self.kernel.name} or reach.observed:
+            return False
+        try:
+            function = read_function(self.printed(), self.kernel.name, ir.Context())
+        except UnsupportedError:
+            return False
+        if not waits_at_end_only(function):
+            return False
+        self.reach = replace(reach, functions=reach.functions - {spmd.BARRIER}, synchronising=set())
+        return True
 
     @property
     def is_single_thread(self) -> bool:
@@ -119,14 +137,20 @@ class KernelRequest:
         )  # fmt: skip
 
     def declare_intrinsics(self, module: Any, item: WorkItem) -> Any:
-        """*module* linked into one that declares its intrinsics with their attributes, or defines constant ones."""
+        """*module* linked into one that declares its intrinsics with their attributes, or defines those that give a
+        constant or do nothing."""
         names = (
             name for name in self.reach.functions if name.startswith("spmd.") and name not in (spmd.FAULT, spmd.OBSERVE)
         )
-        declarations = self.context.read_text(str(build_declarations(sorted(names), item.known)))
+        idle = [spmd.BARRIER] if self._waits_in_vain else []
+        declarations = self.context.read_text(str(build_declarations(sorted(names), item.known, idle)))
         declarations.triple, declarations.data_layout = module.triple, module.data_layout
         declarations.link_in(module)
         return declarations
+
+    def without_last_barrier(self, module: Any, item: WorkItem) -> Any:
+        """*module*, in which the barrier does nothing if that was dropped."""
+        return self.declare_intrinsics(module, item) if self._waits_in_vain else module
 
     def _read(self) -> Any:
         module = read_bitcode(self.code, self.context)

@@ -229,11 +229,12 @@ class _Estimate:
             loops = self._shapes.order.loops[block]
             weight = float(_TRIP_COUNT ** min(len(loops), _MAX_DEPTH))
             apart = _APART ** min(sum(loop in self._left_apart for loop in loops), _MOST_APART)
+            share = self._share(block)
             scalar_block, lane_block = 0.0, 0.0
             for value in block.instructions:
                 costs = self._costs(value, block)
                 scalar_block += 0.0 if value in self._free else costs[0]
-                lane_block += costs[1] if _is_for_active_lanes(value) else costs[1] * apart
+                lane_block += costs[1] * (share if _is_for_active_lanes(value) else apart)
             is_vector = bool(loops) and loops[-1] in self._unit_stride_loops
             if is_vector:
                 scalar_block /= _TRIP_COUNT
@@ -243,7 +244,7 @@ class _Estimate:
                     scalar_block += _LOOP_MISPREDICTION / _TRIP_COUNT
                 elif not is_vector:
                     scalar_block += _BRANCH_MISPREDICTION
-            if (share := self._share(block)) < 1:
+            if share < 1:
                 weight *= _TRIP_COUNT if loops and share * self._width <= 1 else 1
                 self.of_idle_lanes += scalar_block * weight * (1 - share)
                 scalar_block *= share

@@ -229,12 +229,15 @@ class _Estimate:
             loops = self._shapes.order.loops[block]
             weight = float(_TRIP_COUNT ** min(len(loops), _MAX_DEPTH))
             apart = _APART ** min(sum(loop in self._left_apart for loop in loops), _MOST_APART)
-            share = self._share(block)
+            share, is_single = self._share(block), self._is_single(block)
+            in_single = bool(loops) and all(map(self._is_single, loops[-1]))
             scalar_block, lane_block = 0.0, 0.0
             for value in block.instructions:
                 costs = self._costs(value, block)
                 scalar_block += 0.0 if value in self._free else costs[0]
-                lane_block += costs[1] * (share if _is_for_active_lanes(value) else apart)
+                by_lane = is_single and not in_single and value.opcode in ("load", "store")
+                is_shared = by_lane or _is_for_active_lanes(value)
+                lane_block += costs[1] * (share if is_shared else apart)
             is_vector = bool(loops) and loops[-1] in self._unit_stride_loops
             if is_vector:
                 scalar_block /= _TRIP_COUNT
@@ -245,7 +248,7 @@ class _Estimate:
                 elif not is_vector:
                     scalar_block += _BRANCH_MISPREDICTION
             if share < 1:
-                weight *= _TRIP_COUNT if loops and share * self._width <= 1 else 1
+                weight *= _TRIP_COUNT if in_single else 1
                 self.of_idle_lanes += scalar_block * weight * (1 - share)
                 scalar_block *= share
             scalar, vector = scalar + scalar_block * weight, vector + lane_block * weight
@@ -256,6 +259,10 @@ class _Estimate:
     def _share(self, block: Block) -> float:
         """The part of a gang's lanes that can run *block*, behind ``if tx == 0`` one of them."""
         return self._running.of(block).bit_count() / self._width
+
+    def _is_single(self, block: Block) -> bool:
+        """Whether one lane of a gang at most can run *block*."""
+        return self._share(block) * self._width <= 1
 
     def _waits(self, loop: frozenset[Block], cost: float) -> float:
         """Cycles that a thread which runs alone waits for results in *loop*, whose instructions *cost* so much."""

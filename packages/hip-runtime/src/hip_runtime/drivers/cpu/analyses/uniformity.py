@@ -1,7 +1,7 @@
 """Which values are uniform across the threads of a block, and at which branches threads can diverge.
 
 A value *varies* if threads of a block can hold different values at the same step of the program. Sources are thread
-indices, memory, which other threads write, and operands that vary; and a ``phi`` at which paths from a divergent branch
+indices, memory, unless no thread of the block writes to it from one barrier to the next, and operands that vary; and a ``phi`` at which paths from a divergent branch
 join. A value of a loop that threads leave in different iterations varies after the loop (temporal divergence), and
 within it, too, if a thread can iterate without waiting for the others.
 
@@ -11,6 +11,7 @@ Uniform means uniform across the threads that are still running.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
@@ -29,13 +30,17 @@ def _yields(block: Block) -> bool:
 
 
 class Uniformity:
-    """The result for one graph whose blocks end at synchronising operations."""
+    """The result for one graph whose blocks end at synchronising operations. *is_settled* says whether all threads of a
+    block that load from one place in one of its blocks find the same there."""
 
-    def __init__(self, order: Order, homes: dict[Instruction, Block]) -> None:
+    def __init__(
+        self, order: Order, homes: dict[Instruction, Block], is_settled: Callable[[Instruction, Block], bool]
+    ) -> None:
         self._order = order
         self._homes = homes
         self._position = {block: number for number, block in enumerate(order.blocks)}
         self._postdominators = immediate_postdominators(order.blocks, _successors)
+        self._is_settled = is_settled
         self._divergent_loops: set[frozenset[Block]] = set()
         self.free_running: set[frozenset[Block]] = set()
         """Loops in which a thread can complete an iteration without waiting for the others."""
@@ -82,6 +87,8 @@ class Uniformity:
         return len(self.varying) != count
 
     def _is_varying(self, instruction: Instruction, block: Block) -> bool:
+        if instruction.opcode == "load" and self._is_settled(instruction, block):
+            return self.varies(instruction.operands[0], block)
         if instruction.opcode in _FROM_MEMORY:
             return True
         if instruction.opcode == "call":

@@ -15,6 +15,7 @@ from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.thread_states import SPINS, WAITS_FOR_BLOCK, WAITS_FOR_WAVE
 from hip_runtime.drivers.cpu.analyses.cfg import Order, immediate_postdominators, live_values, order_blocks
+from hip_runtime.drivers.cpu.analyses.segments import Segments
 from hip_runtime.drivers.cpu.analyses.uniformity import Uniformity
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction
 from hip_runtime.drivers.cpu.llvmir import VOID
@@ -176,7 +177,7 @@ def _analyse(
         homes[call] = resume
     points = _number_points(order, calls)
     crossing, live = _liveness(order, homes)
-    uniformity = Uniformity(order, homes)
+    uniformity = Uniformity(order, homes, Segments(order.blocks).is_settled)
     regions = _form_regions(order, points, uniformity, live)
     _mark_masked(regions)
     for region in regions:

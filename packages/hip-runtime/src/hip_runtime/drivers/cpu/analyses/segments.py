@@ -14,7 +14,6 @@ from hip_runtime.drivers.cpu.analyses.block_memory import may_overlap
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 
-
 _WAITING_FOR_ALL = spmd.BLOCK_WIDE | {spmd.GRID_BARRIER}
 
 

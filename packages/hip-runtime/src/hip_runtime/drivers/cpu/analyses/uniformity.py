@@ -1,9 +1,9 @@
 """Which values are uniform across the threads of a block, and at which branches threads can diverge.
 
 A value *varies* if threads of a block can hold different values at the same step of the program. Sources are thread
-indices, memory, unless no thread of the block writes to it from one barrier to the next, and operands that vary; and a ``phi`` at which paths from a divergent branch
-join. A value of a loop that threads leave in different iterations varies after the loop (temporal divergence), and
-within it, too, if a thread can iterate without waiting for the others.
+indices, memory, unless no thread of the block writes to it from one barrier to the next, and operands that vary; and a
+``phi`` at which paths from a divergent branch join. A value of a loop that threads leave in different iterations varies
+after the loop (temporal divergence), and within it, too, if a thread can iterate without waiting for the others.
 
 Uniform means uniform across the threads that are still running.
 """

@@ -70,6 +70,10 @@ def constant(kind: ir.IntType, number: int) -> Constant:
 def _compare(predicate: str, left: Range | None, right: Range | None) -> bool | None:
     if left is None or right is None:
         return None
+    if predicate in ("eq", "ne"):
+        return predicate == "ne" if left[1] < right[0] or right[1] < left[0] else None
+    if predicate.startswith("u"):
+        return _compare(f"s{predicate[1:]}", left, right) if min(left[0], right[0]) >= 0 else None
     if predicate in ("sgt", "sle"):
         return _compare({"sgt": "slt", "sle": "sge"}[predicate], right, left)
     if predicate in ("slt", "sge"):
@@ -93,6 +97,15 @@ def _multiply(left: Range, right: Range) -> Range:
     return min(products), max(products)
 
 
+def _divide(value: Range, by: Range) -> Range | None:
+    """A quotient of what is not negative and what is more, with a sign or without."""
+    return (value[0] // by[1], value[1] // by[0]) if value[0] >= 0 and by[0] > 0 else None
+
+
+def _remain(value: Range, by: Range) -> Range | None:
+    return (0, min(value[1], by[1] - 1)) if value[0] >= 0 and by[0] > 0 else None
+
+
 def _keep_sign(value: Range) -> Range:
     return value
 
@@ -114,6 +127,10 @@ _DERIVED: dict[str, Callable[..., Range | None]] = {
     "or": _mix,
     "xor": _mix,
     "mul": _multiply,
+    "sdiv": _divide,
+    "udiv": _divide,
+    "srem": _remain,
+    "urem": _remain,
     "shl": _shift_left,
     "ashr": _shift,
     "trunc": _keep_sign,

@@ -8,6 +8,8 @@ from hip_runtime.drivers.cpu.abi.narrow_grids import NarrowGrids
 from hip_runtime.drivers.cpu.abi.work_item import AXES
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
 from hip_runtime.drivers.cpu.analyses.scattered_updates import find_scattered_updates
+from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
+from hip_runtime.drivers.cpu.passes.dense_indices import assume_dense_rows
 from hip_runtime.drivers.cpu.passes.launch_prologue import take_out_launch_values
 from hip_runtime.drivers.cpu.passes.unroll_steps import has_short_loop
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
@@ -54,10 +56,11 @@ def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     item.joins_rows_from = graph.rows_from if item.extents[2] > 1 else None
     source, layout = graph.module, request.machine.target_data
     prologue = take_out_launch_values(graph.function)
+    dense = assume_dense_rows(graph.function, measure_types(layout, item.module.context))
     body = GangBody(
         graph.function, item, prologue.extend(kernel_type(kernel)), source, layout, width,
         check_cost=config.cpu_form() == AUTO, exact=request.chosen_width is not None,
-        strides=graph.strides,
+        strides=graph.strides, dense=dense,
     )  # fmt: skip
     build_worker(kernel, item, run_prologue(prologue, item, source, layout, body))
     narrow = _find_narrow(request, item.axes[0], body) if item.tile > 1 and _is_free(request) else None

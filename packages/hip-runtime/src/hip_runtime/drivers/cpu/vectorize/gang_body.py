@@ -18,6 +18,7 @@ from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.model import Argument, Function, Instruction
 from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.llvmir import I1, I64
+from hip_runtime.drivers.cpu.passes.dense_indices import MOST_LENGTH, DenseVersion
 from hip_runtime.drivers.cpu.vectorize.coarsen import count_rows
 from hip_runtime.drivers.cpu.vectorize.gang_function import GANG_FUNCTION, GangFunction
 from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs, run_gangs
@@ -49,7 +50,8 @@ _MOST_VERSIONED = 1000
 
 class GangBody:
     """A worker's body that runs gangs of *width* threads along the axis of the lanes, or half or twice as many unless
-    the width is *exact*; with a version for arguments that are what *strides* guesses, if that accesses memory better.
+    the width is *exact*; with a version for arguments that are what *strides* guesses, and for arrays whose rows are
+    *dense*, if that accesses memory better.
 
     A call raises `UnsupportedError` if vectors cannot run the kernel or, with *check_cost*, if the cost model finds
     that they should not."""
@@ -57,8 +59,10 @@ class GangBody:
     def __init__(
         self, function: Function, item: WorkItem, kind: ir.FunctionType, source: Any, layout: Any, width: int,
         check_cost: bool = False, exact: bool = True, strides: Mapping[Argument, int] | None = None,
+        dense: DenseVersion | None = None,
     ) -> None:  # fmt: skip
         self._strides = strides or {}
+        self._dense = dense
         self._function = function
         self._item = item
         self._kind = kind
@@ -86,7 +90,7 @@ class GangBody:
         if guessed is not None and not self._is_better(guessed, made):
             guessed, self._guesses = None, False
         if self._check_cost:
-            self._check_profitable(symbols, guessed or made, self._strides if guessed else {})
+            self._check_profitable(symbols, guessed or made, is_guessed=guessed is not None)
         self._multiple = max(1 if gang.has_partial_gangs else gang.width for gang in (made, guessed or made))
         if guessed is None:
             self._run(builder, place, arguments, blocks, made)
@@ -107,18 +111,22 @@ class GangBody:
     def _make_guessed(self, symbols: SymbolDeclarations) -> GangFunction | None:
         """The gang function for strides that are as guessed."""
         is_long = sum(1 for _ in self._function.instructions()) > _MOST_VERSIONED
-        if not self._strides or self._item.totals is not None or is_long:
+        if not (self._strides or self._dense) or self._item.totals is not None or is_long:
             return None
-        return self._make(symbols, assume_strides(self._function, self._strides), f"{GANG_FUNCTION}.guessed")
+        return self._make(symbols, self._copy(is_guessed=True), f"{GANG_FUNCTION}.guessed")
 
-    def _check_profitable(
-        self, symbols: SymbolDeclarations, gang: GangFunction, strides: Mapping[Argument, int]
-    ) -> None:  # fmt: skip
-        """Raise `UnprofitableError` if the kernel is slower in gangs such as *gang*, for which *strides* are assumed,
-        than one thread after another."""
+    def _copy(self, is_guessed: bool) -> Function:
+        """A copy of the kernel, as it is or as guessed."""
+        if not is_guessed:
+            return assume_strides(self._function, {})
+        return assume_strides(self._function if self._dense is None else self._dense.function, self._strides)
+
+    def _check_profitable(self, symbols: SymbolDeclarations, gang: GangFunction, is_guessed: bool) -> None:
+        """Raise `UnprofitableError` if the kernel is slower in gangs such as *gang*, of the version as guessed or of
+        the other, than one thread after another."""
         reason = explain_unprofitable(gang.likely_shapes, self._size_of, gang.width)
         if reason and not gang.privates.has_arrays:  # whose layout can be changed only once
-            trial = self._make(symbols, assume_strides(self._function, strides), f"{GANG_FUNCTION}.trial")
+            trial = self._make(symbols, self._copy(is_guessed), f"{GANG_FUNCTION}.trial")
             rare = trial.version_coherent()
             if rare:
                 reason = explain_unprofitable(gang.shapes, self._size_of, trial.width, (trial.shapes, rare))
@@ -126,7 +134,10 @@ class GangBody:
             raise UnprofitableError(reason)
 
     def _is_better(self, guessed: GangFunction, made: GangFunction) -> bool:
-        """Whether the guessed strides save as much as half an access, and enough of the whole."""
+        """Whether the guessed strides save as much as half an access, and enough of the whole; not where gangs of a
+        dense array end with its rows, as something else depends on these."""
+        if self._dense is not None and guessed.follows_rows:
+            return False
         costs = [estimate_lane(gang.likely_shapes, self._size_of, gang.width, ()) for gang in (guessed, made)]
         return costs[1] - costs[0] >= _WORTHWHILE and costs[0] <= _MUCH_LESS * costs[1]
 
@@ -135,7 +146,7 @@ class GangBody:
         for argument, number in self._strides.items():
             passed = arguments[argument.index - 1]  # the first one is the work item
             holds = builder.and_(holds, builder.icmp_unsigned("==", passed, I64(number)))
-        return holds
+        return holds if self._dense is None else builder.and_(holds, _are_dense(builder, arguments, self._dense))
 
     def _run(
         self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks, made: GangFunction,
@@ -181,6 +192,18 @@ class GangBody:
         turns = ", which take turns in a loop" if self._item.takes_turns else ""
         guesses = ", with a version for the distances that arrays probably have" if self._guesses else ""
         return f"{self._width * self._rows} threads at a time{where}{turns}{guesses}"
+
+
+def _are_dense(builder: ir.IRBuilder, arguments: Sequence[ir.Value], dense: DenseVersion) -> ir.Value:
+    holds: ir.Value = I1(1)
+    for length in dense.lengths:
+        before = builder.sub(arguments[length.index - 1], I64(1))
+        holds = builder.and_(holds, builder.icmp_unsigned("<", before, I64(MOST_LENGTH)))
+    for stride, row in dense.rows.items():
+        elements = I64(row.length) if isinstance(row.length, int) else arguments[row.length.index - 1]
+        distance = builder.mul(elements, I64(row.nbytes))
+        holds = builder.and_(holds, builder.icmp_unsigned("==", arguments[stride.index - 1], distance))
+    return holds
 
 
 def _all_instructions(function: Function) -> Iterator[Instruction]:

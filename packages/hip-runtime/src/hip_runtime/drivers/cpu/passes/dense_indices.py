@@ -1,0 +1,102 @@
+"""A version of a kernel for arrays whose rows follow one another without a gap, see `analyses.dense_rows`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from hip_devicelib import spmd
+from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_runtime.drivers.cpu.analyses.dense_rows import DenseRow, JoinedAddress, find_joined, find_lengths
+from hip_runtime.drivers.cpu.analyses.known_ranges import KnownRanges, constant
+from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
+from hip_runtime.drivers.cpu.ir.clone import copy_blocks
+from hip_runtime.drivers.cpu.ir.model import Argument, Function, Instruction, Value
+from hip_runtime.drivers.cpu.llvmir import I8, I64, PTR
+from hip_runtime.drivers.cpu.passes.known_values import replace_known
+from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
+
+MOST_LENGTH = 1 << 47
+"""Elements of a row at most: more than memory has."""
+
+_MOST_INDEX, _MOST_SHORT = 1 << 42, (1 << 31) - 1
+"""More than the threads of a grid along an axis, and its most blocks."""
+
+
+@dataclass(frozen=True)
+class DenseVersion:
+    """A copy of a kernel for launches in which *lengths* are 1 to `MOST_LENGTH`, and the arguments in *rows* are the
+    distances of dense rows."""
+
+    function: Function
+    lengths: frozenset[Argument]
+    rows: Mapping[Argument, DenseRow] = field(default_factory=dict)
+
+
+def assume_dense_rows(function: Function, size_of: SizeOf) -> DenseVersion | None:
+    """The version of *function* for dense rows; ``None`` if it accesses none by quotients."""
+    if not any(value.opcode in _DIVIDES for value in function.instructions()):
+        return None
+    copied = replace(function, blocks=list(copy_blocks(function.blocks).blocks.values()))
+    lengths = find_lengths(copied)
+    _learn(copied, lengths)
+    rows: dict[Argument, DenseRow] = {}
+    joined = [
+        address
+        for address in find_joined(copied, size_of)
+        if rows.setdefault(address.stride, address.row) == address.row
+    ]
+    if not joined:
+        return None
+    for address in joined:
+        _write(copied, address)
+    remove_unused(copied)
+    return DenseVersion(copied, frozenset(lengths), rows)
+
+
+_DIVIDES = frozenset({"sdiv", "udiv", "lshr"})
+
+
+def _learn(function: Function, lengths: set[Argument]) -> None:
+    """Drop what *function* does for rows of other *lengths*, and for negative indices that cannot be."""
+    ranges = KnownRanges()
+    for length in lengths:
+        ranges.learn(length, (1, MOST_LENGTH))
+    for value in function.instructions():
+        if value.callee in _INDICES:
+            ranges.learn(value, (0, _MOST_INDEX if value.type == I64 else _MOST_SHORT))
+        elif value.callee in _EXTENTS:
+            ranges.learn(value, (1, _MOST_SHORT))
+    replace_known(function, ranges)
+
+
+_INDICES = frozenset(
+    name(axis) for axis in spmd.AXES for name in (spmd.thread_idx, spmd.block_idx, intrinsics.global_idx)
+)  # fmt: skip
+_EXTENTS = frozenset(name(axis) for axis in spmd.AXES for name in (spmd.block_dim, spmd.grid_dim))
+
+
+def _write(function: Function, address: JoinedAddress) -> None:
+    """Have the access of *address* use that."""
+    access = address.access
+    (home,) = (block for block in function.blocks if access in block.instructions)
+    made: list[Instruction] = []
+    bases = [value for value, scale in address.terms if value.type == PTR and scale == 1]
+    pointer: Value = bases[0]
+    offsets: list[Value] = [constant(I64, address.offset)] if address.offset else []
+    for value, scale in address.terms:
+        if value is not pointer:
+            offsets.append(_scaled(value, scale, made))
+    for offset in offsets:
+        made.append(Instruction(PTR, "getelementptr", [pointer, offset], "dense", source_type=I8))
+        pointer = made[-1]
+    place = home.instructions.index(access)
+    home.instructions[place:place] = made
+    access.operands = [*access.operands[:-1], pointer]
+
+
+def _scaled(value: Value, scale: int, made: list[Instruction]) -> Value:
+    if scale == 1:
+        return value
+    made.append(Instruction(I64, "mul", [value, constant(I64, scale)], "scaled"))
+    return made[-1]

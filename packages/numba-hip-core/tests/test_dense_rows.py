@@ -1,0 +1,132 @@
+"""Threads that find row and column by a quotient, in arrays whose rows follow one another, and in others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import float32, hip
+
+from hip_runtime import config as runtime_config
+from hip_runtime import current_device
+
+FORMS = ["auto", "loop", "vectors"]
+WIDTHS = [1, 2, 3, 8, 20, 64, 100]
+ROWS = 13
+
+
+@hip.jit
+def scale(a, out):
+    i = hip.grid(1)
+    width = out.shape[1]
+    if i < out.size:
+        row, column = i // width, i % width
+        out[row, column] = a[row, column] * 2 + i
+
+
+@hip.jit
+def add_row_before(a, width, count, out):
+    i = hip.grid(1)
+    if i < count:
+        row = i // width
+        column = i - row * width
+        out[row, column] = a[row + 1, column] - a[row, column]
+
+
+@hip.jit
+def count_of_eight(values, out):
+    i = hip.blockIdx.x * hip.blockDim.x + hip.threadIdx.x
+    if i < values.size:
+        out[i // 8, i % 8] = values[i] * float32(3)
+
+
+@hip.jit
+def first_is_the_last_row(a, out):
+    """In the first row, the one before is the last."""
+    i = hip.grid(1)
+    width = out.shape[1]
+    if i < out.size:
+        out[i // width, i % width] = a[i // width - 1, i % width]
+
+
+def laid_out(kind: str, shape: tuple[int, int]) -> np.ndarray:
+    """Random numbers in rows that follow one another, or do not."""
+    numbers = np.random.default_rng(2).integers(0, 100, shape).astype(np.float64)
+    rows, columns = shape
+    if kind == "with room behind rows":
+        made = np.zeros((rows, columns + 3))[:, :columns]
+    elif kind == "every second row":
+        made = np.zeros((2 * rows, columns))[::2]
+    else:
+        made = np.zeros(shape, order="F" if kind == "Fortran" else "C")
+    made[:] = numbers
+    return made
+
+
+LAYOUTS = ["dense", "with room behind rows", "every second row", "Fortran"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.sample(3)
+def test_layouts(width: int, layout: str, form: str) -> None:
+    a = laid_out(layout, (ROWS, width))
+    for out in (np.zeros_like(a, order="C"), np.zeros((ROWS, width), order="F")):
+        with runtime_config.cpu_form.scope(form):
+            scale[-(-a.size // 64), 64](a, out)
+        np.testing.assert_array_equal(out, a * 2 + np.arange(a.size).reshape(a.shape))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.sample(3)
+def test_neighbours_in_other_rows(width: int, form: str) -> None:
+    """The width is an argument, and may be less than rows are long."""
+    for extent in (width, width + 2):
+        a = laid_out("dense", (ROWS + 1, extent))
+        out = np.full((ROWS, extent), -1.0)
+        with runtime_config.cpu_form.scope(form):
+            add_row_before[ROWS * width // 32 + 1, 32](a, width, ROWS * width, out)
+        np.testing.assert_array_equal(out[:, :width], np.diff(a, axis=0)[:, :width])
+        assert (out[:, width:] == -1).all()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("width", [1, 5, 64])
+def test_a_row_that_is_counted_from_the_end(width: int, form: str) -> None:
+    a = laid_out("dense", (ROWS, width))
+    out = np.zeros_like(a)
+    with runtime_config.cpu_form.scope(form):
+        first_is_the_last_row[-(-a.size // 64), 64](a, out)
+    np.testing.assert_array_equal(out, np.roll(a, 1, axis=0))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("columns", [8, 9])
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int16])
+def test_rows_of_eight(kind: Any, columns: int, form: str) -> None:
+    values = np.arange(1000, dtype=kind) % 100
+    out = np.zeros((125, columns), kind)
+    with runtime_config.cpu_form.scope(form):
+        count_of_eight[8, 128](values, out)
+    np.testing.assert_array_equal(out[:, :8].ravel(), values * 3)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_negative_widths_divide_as_python_does() -> None:
+    a = np.arange(200.0).reshape(10, 20)
+    out = np.zeros_like(a)
+    for width in (-7, -1):
+        add_row_before[1, 32](a, width, 1, out)  # the thread 0 is in row 0, column 0
+        assert out[0, 0] == 20.0
+
+
+@pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+@pytest.mark.parametrize("kernel", [scale, count_of_eight])
+def test_lanes_access_neighbours(kernel: Any) -> None:
+    types = "(float64[:, ::1], float64[:, ::1])" if kernel is scale else "(float64[::1], float64[:, ::1])"
+    told = kernel.explain(types, block=128)
+    assert "with a version" in told.reason
+    assert "gathered" not in str(told)

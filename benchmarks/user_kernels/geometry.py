@@ -262,3 +262,37 @@ def POLYGON(quick: bool) -> UserKernel:
         lambda on: inside_polygon[blocks(size, THREADS), THREADS](on.corners, on.xs, on.ys, on.inside),
         lambda on: inside_polygon_by_loop(on.corners, on.xs, on.ys, on.inside),
     )
+
+
+@hip.jit
+def turn_points(x, y, angle, turned_x, turned_y):
+    i = hip.grid(1)
+    if i < x.size:
+        c, s = math.cos(angle), math.sin(angle)
+        turned_x[i] = c * x[i] - s * y[i]
+        turned_y[i] = s * x[i] + c * y[i]
+
+
+@peer
+def turn_points_by_loop(x, y, angle, turned_x, turned_y):
+    c, s = math.cos(angle), math.sin(angle)
+    for i in range(x.size):
+        turned_x[i] = c * x[i] - s * y[i]
+        turned_y[i] = s * x[i] + c * y[i]
+
+
+@kernel("turn-by-angle")
+def TURN(quick: bool) -> UserKernel:
+    """points in the plane that are turned by an angle, whose sine and cosine each thread computes; float64"""
+    x, y = np.random.default_rng(171).random((2, 1000 if quick else 100_000))
+    angle = 0.7
+    c, s = np.cos(angle), np.sin(angle)
+    return UserKernel(
+        {"x": x, "y": y, "turned_x": np.zeros_like(x), "turned_y": np.zeros_like(y)},
+        ("turned_x", "turned_y"),
+        lambda on: turn_points[blocks(x.size, 256), 256](on.x, on.y, angle, on.turned_x, on.turned_y),
+        lambda on: turn_points_by_loop(on.x, on.y, angle, on.turned_x, on.turned_y),
+        rtol=1e-12,
+        atol=1e-14,
+        expected=lambda on: {"turned_x": c * on.x - s * on.y, "turned_y": s * on.x + c * on.y},
+    )

@@ -262,3 +262,32 @@ def RINGS(quick: bool) -> UserKernel:
         expected=filtered,
         translated=lambda on: filter_rings_translated(on.rings, on.taps, head, on.out),
     )
+
+
+@hip.jit
+def double_flat(matrix, out):
+    i = hip.grid(1)
+    width = out.shape[1]
+    if i < out.size:
+        row, column = i // width, i % width
+        out[row, column] = float32(2) * matrix[row, column]
+
+
+@peer
+def double_by_rows(matrix, out):
+    for row in range(out.shape[0]):
+        for column in range(out.shape[1]):
+            out[row, column] = float32(2) * matrix[row, column]
+
+
+@kernel("flat-rows-of-8")
+def FLAT(quick: bool) -> UserKernel:
+    """twice a matrix with eight columns, which threads find by ``i // width`` and ``i % width``"""
+    matrix = np.random.default_rng(708).random((130 if quick else 25_000, 8), np.float32)
+    return UserKernel(
+        {"matrix": matrix, "out": np.zeros_like(matrix)},
+        ("out",),
+        lambda on: double_flat[blocks(matrix.size, THREADS), THREADS](on.matrix, on.out),
+        lambda on: double_by_rows(on.matrix, on.out),
+        expected=lambda on: {"out": 2 * on.matrix},
+    )

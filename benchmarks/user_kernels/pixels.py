@@ -293,3 +293,40 @@ def FLOOD(quick: bool) -> UserKernel:
         on_pixels(flood, 4),
         lambda on: flood_by_loop(on.image, on.result, 4),
     )
+
+
+@hip.jit
+def brighten_window(pixels, columns, top, left, height, width):
+    y, x = hip.grid(2)
+    if top <= y < top + height and left <= x < left + width:
+        pixels[y * columns + x] = pixels[y * columns + x] * np.float32(2)
+    hip.syncthreads()
+
+
+@peer
+def brighten_window_by_loop(pixels, columns, top, left, height, width):
+    for y in range(top, top + height):
+        for x in range(left, left + width):
+            pixels[y * columns + x] = pixels[y * columns + x] * np.float32(2)
+
+
+@kernel("window-then-barrier")
+def WINDOW(quick: bool) -> UserKernel:
+    """pixels of a window in a flat array of float32, twice as bright; the kernel ends with a barrier"""
+    rows, columns = (50, 60) if quick else (300, 500)
+    pixels = np.random.default_rng(310).random(rows * columns, np.float32)
+    window = columns, 3, 5, rows - 20, columns - 30
+
+    def brightened(on: Arrays) -> dict[str, np.ndarray]:
+        on.pixels.reshape(rows, columns)[3 : rows - 17, 5 : columns - 25] *= 2
+        return {"pixels": on.pixels}
+
+    grid = blocks(rows, 16), blocks(columns, 16)
+    return UserKernel(
+        {"pixels": pixels},
+        ("pixels",),
+        lambda on: brighten_window[grid, (16, 16)](on.pixels, *window),
+        lambda on: brighten_window_by_loop(on.pixels, *window),
+        restored=("pixels",),
+        expected=brightened,
+    )

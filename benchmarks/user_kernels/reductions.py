@@ -204,3 +204,46 @@ def ADD_2D(quick: bool) -> UserKernel:
         lambda on: add_2d_by_loop(on.left, on.right, on.total),
         rtol=1e-5,
     )
+
+
+@hip.jit
+def products_by_waves(starts, counts, matrix, vector, out):
+    b = hip.blockIdx.x
+    wave, lane = hip.threadIdx.x // 64, hip.threadIdx.x % 64
+    first, count = starts[b], counts[b]
+    hip.syncthreads()
+    for r in range(wave, count, 2):
+        total = 0.0
+        for k in range(lane, vector.size, 64):
+            total += matrix[first + r, k] * vector[k]
+        for step in (32, 16, 8, 4, 2, 1):
+            total += hip.shfl_down_sync(0xFFFFFFFFFFFFFFFF, total, step)
+        if lane == 0:
+            out[first + r] = total
+
+
+@peer
+def products_by_loop(starts, counts, matrix, vector, out):
+    for b in range(starts.size):
+        for r in range(starts[b], starts[b] + counts[b]):
+            total = 0.0
+            for k in range(vector.size):
+                total += matrix[r, k] * vector[k]
+            out[r] = total
+
+
+@kernel("rows-by-waves")
+def BY_WAVES(quick: bool) -> UserKernel:
+    """products of rows of 160 float64 and a vector: a part of the rows for each block, a wave of 64 threads for a row"""
+    generator = np.random.default_rng(909)
+    counts = generator.integers(1, 13, 20 if quick else 300)
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    matrix, vector = generator.random((counts.sum(), 160)), generator.random(160)
+    return UserKernel(
+        {"starts": starts, "counts": counts, "matrix": matrix, "vector": vector, "out": np.zeros(len(matrix))},
+        ("out",),
+        lambda on: products_by_waves[counts.size, 128](on.starts, on.counts, on.matrix, on.vector, on.out),
+        lambda on: products_by_loop(on.starts, on.counts, on.matrix, on.vector, on.out),
+        rtol=1e-12,
+        expected=lambda on: {"out": on.matrix @ on.vector},
+    )

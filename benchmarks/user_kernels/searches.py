@@ -311,3 +311,45 @@ def MEDIANS(quick: bool) -> UserKernel:
         lambda on: median_of_valid_by_loop(on.readings, on.medians),
         expected=medians,
     )
+
+
+@hip.jit
+def collatz_of_marked(marked, numbers, steps):
+    i = hip.grid(1)
+    if i >= steps.size:
+        return
+    if not marked[i]:
+        return
+    number, count = numbers[i], 0
+    while number != 1:
+        number = 3 * number + 1 if number % 2 else number // 2
+        count += 1
+    steps[i] = count
+
+
+@peer
+def collatz_of_marked_by_loop(marked, numbers, steps):
+    for i in range(steps.size):
+        if marked[i]:
+            number, count = numbers[i], 0
+            while number != 1:
+                number = 3 * number + 1 if number % 2 else number // 2
+                count += 1
+            steps[i] = count
+
+
+@kernel("few-marked")
+def MARKED(quick: bool) -> UserKernel:
+    """steps of Collatz from those numbers that are marked, three of a hundred"""
+    size = 1000 if quick else 100_000
+    generator = np.random.default_rng(725)
+    return UserKernel(
+        {
+            "marked": generator.random(size) < 0.03,
+            "numbers": generator.integers(1, 10_000, size),
+            "steps": np.zeros(size, np.int64),
+        },
+        ("steps",),
+        lambda on: collatz_of_marked[blocks(size, 256), 256](on.marked, on.numbers, on.steps),
+        lambda on: collatz_of_marked_by_loop(on.marked, on.numbers, on.steps),
+    )

@@ -234,7 +234,7 @@ def products_by_loop(starts, counts, matrix, vector, out):
 
 @kernel("rows-by-waves")
 def BY_WAVES(quick: bool) -> UserKernel:
-    """products of rows of 160 float64 and a vector: a part of the rows for each block, a wave of 64 threads for a row"""
+    """products of rows of 160 float64 and a vector: some rows for each block, a wave of 64 threads for a row"""
     generator = np.random.default_rng(909)
     counts = generator.integers(1, 13, 20 if quick else 300)
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])

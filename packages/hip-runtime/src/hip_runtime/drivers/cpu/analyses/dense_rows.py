@@ -9,10 +9,10 @@ before in all lanes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hip_runtime.drivers.cpu.analyses.address_terms import AddressTerms, take_apart, take_number_apart
+from hip_runtime.drivers.cpu.analyses.address_terms import take_apart, take_number_apart
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.model import Argument, Function, Instruction, Value
@@ -56,27 +56,34 @@ def find_lengths(function: Function) -> set[Argument]:
 
 
 def find_joined(function: Function, size_of: SizeOf) -> Iterator[JoinedAddress]:
-    """The addresses of plain loads and stores of *function* that are simpler where rows are dense."""
+    """The addresses of plain loads and stores of *function* that are simpler where rows are dense, with their terms in
+    the order of the code."""
+    values: list[Value] = [*function.arguments, *function.instructions()]
+    places = {value: place for place, value in enumerate(values)}
     for value in function.instructions():
         if value.opcode in ("load", "store") and not value.volatile and value.atomic is None:
             kind = value.type if value.opcode == "load" else value.operands[0].type
-            joined = _join(value, take_apart(value.operands[-1], size_of), size_of(kind))
+            address = take_apart(value.operands[-1], size_of)
+            terms = sorted(address.terms, key=lambda term: places.get(term[0], -1))
+            joined = _join(value, terms, address.offset, size_of(kind))
             if joined is not None:
                 yield joined
 
 
-def _join(access: Instruction, address: AddressTerms, nbytes: int) -> JoinedAddress | None:
-    for product, scale in address.terms:
+def _join(
+    access: Instruction, address: Sequence[tuple[Value, int]], offset: int, nbytes: int
+) -> JoinedAddress | None:  # fmt: skip
+    for product, scale in address:
         row = _find_row(product) if scale == 1 else None
         if row is None:
             continue
         index, length, rows, stride = row
-        rest = Counter({value: scale for value, scale in address.terms if value is not product})
+        rest = Counter({value: scale for value, scale in address if value is not product})
         left = nbytes + _cancel(rest, index, length)
         if left == 0:
             rest[stride] += rows
             terms = tuple((value, scale) for value, scale in rest.items() if scale)
-            return JoinedAddress(access, terms, address.offset, stride, DenseRow(length, nbytes))
+            return JoinedAddress(access, terms, offset, stride, DenseRow(length, nbytes))
     return None
 
 

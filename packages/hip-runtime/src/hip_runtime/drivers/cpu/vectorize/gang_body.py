@@ -196,7 +196,7 @@ class GangBody:
 
 def _are_dense(builder: ir.IRBuilder, arguments: Sequence[ir.Value], dense: DenseVersion) -> ir.Value:
     holds: ir.Value = I1(1)
-    for length in dense.lengths:
+    for length in sorted(dense.lengths, key=lambda argument: argument.index):
         before = builder.sub(arguments[length.index - 1], I64(1))
         holds = builder.and_(holds, builder.icmp_unsigned("<", before, I64(MOST_LENGTH)))
     for stride, row in dense.rows.items():

@@ -42,6 +42,22 @@ def count_of_eight(values, out):
 
 
 @hip.jit
+def scale_in_steps(a, out):
+    """A thread goes on with the element that is as many behind as the grid has threads."""
+    width = out.shape[1]
+    for i in range(hip.grid(1), out.size, hip.gridsize(1)):
+        out[i // width, i % width] = a[i // width, i % width] * 2 + i
+
+
+@hip.jit
+def scale_from(a, first, step, out):
+    """Where a step may be negative, nothing is known of the index."""
+    width = out.shape[1]
+    for i in range(first + hip.grid(1), first + 3 * step, step):
+        out[i // width, i % width] = a[i // width, i % width] * 2
+
+
+@hip.jit
 def first_is_the_last_row(a, out):
     """In the first row, the one before is the last."""
     i = hip.grid(1)
@@ -94,6 +110,33 @@ def test_neighbours_in_other_rows(width: int, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.sample(3)
+def test_steps_of_the_grid(width: int, layout: str, form: str) -> None:
+    a = laid_out(layout, (ROWS, width))
+    out = np.zeros((ROWS, width))
+    with runtime_config.cpu_form.scope(form):
+        scale_in_steps[2, 64](a, out)
+    np.testing.assert_array_equal(out, a * 2 + np.arange(a.size).reshape(a.shape))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("first", "step"), [(0, 40), (128, -40), (0, -40)])
+def test_steps_in_both_directions(first: int, step: int, form: str) -> None:
+    """Rows are counted from the end where the index is negative."""
+    a = laid_out("dense", (8, 20))
+    out = np.zeros_like(a)
+    with runtime_config.cpu_form.scope(form):
+        scale_from[1, 32](a, first, step, out)
+    expected = np.zeros_like(a)
+    for thread in range(32):
+        for i in range(first + thread, first + 3 * step, step):
+            expected[i // 20, i % 20] = 2 * a[i // 20, i % 20]
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("width", [1, 5, 64])
 def test_a_row_that_is_counted_from_the_end(width: int, form: str) -> None:
     a = laid_out("dense", (ROWS, width))
@@ -124,9 +167,9 @@ def test_negative_widths_divide_as_python_does() -> None:
 
 
 @pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
-@pytest.mark.parametrize("kernel", [scale, count_of_eight])
+@pytest.mark.parametrize("kernel", [scale, scale_in_steps, count_of_eight])
 def test_lanes_access_neighbours(kernel: Any) -> None:
-    types = "(float64[:, ::1], float64[:, ::1])" if kernel is scale else "(float64[::1], float64[:, ::1])"
+    types = "(float64[::1], float64[:, ::1])" if kernel is count_of_eight else "(float64[:, ::1], float64[:, ::1])"
     told = kernel.explain(types, block=128)
     assert "with a version" in told.reason
     assert "gathered" not in str(told)

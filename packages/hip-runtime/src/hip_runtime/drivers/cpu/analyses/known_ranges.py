@@ -26,6 +26,18 @@ class KnownRanges:
         """Record that *value* is in the range *found*."""
         self._ranges[value] = found
 
+    def follow(self, phi: Instruction) -> None:
+        """Record the range of a counter that starts at no less than 0 and grows without overflow."""
+        starts = [found for operand in phi.operands if not _is_more(operand, phi) and (found := self.of(operand))]
+        steps = [operand for operand in phi.operands if _is_more(operand, phi)]
+        if len(starts) + len(steps) < len(phi.operands) or not starts or not isinstance(phi.type, ir.IntType):
+            return
+        least = min(found[0] for found in starts)
+        grows = all((found := self.of(_step_of(step, phi))) is not None and found[0] >= 0 for step in steps)
+        if least >= 0 and grows:
+            most = (1 << phi.type.width - 1) - 1 if steps else max(found[1] for found in starts)
+            self._ranges[phi] = least, most
+
     def of(self, value: Value) -> Range | None:
         """The range of *value*, if one is known."""
         number = signed_number(value)
@@ -59,6 +71,18 @@ class KnownRanges:
         found = derive(*known) if derive is not None and None not in known else None
         limit = 1 << value.type.width - 1
         return found if found is not None and -limit <= found[0] and found[1] < limit else None
+
+
+def _is_more(value: Value, phi: Instruction) -> bool:
+    """Whether *value* is the sum of *phi* and something, which does not overflow."""
+    if not isinstance(value, Instruction) or value.opcode != "add" or "nsw" not in value.flags:
+        return False
+    return any(operand is phi for operand in value.operands)
+
+
+def _step_of(value: Value, phi: Instruction) -> Value:
+    assert isinstance(value, Instruction)
+    return value.operands[value.operands[0] is phi]
 
 
 def constant(kind: ir.IntType, number: int) -> Constant:

@@ -17,7 +17,10 @@ def replace_known(function: Function, ranges: KnownRanges) -> None:
     for block in order_blocks(function.blocks[0], lambda block: block.successors).blocks:
         for value in block.instructions:
             value.operands = [replaced.get(operand, operand) for operand in value.operands]
-            known = None if value.opcode == "phi" else _address_at_start(value) or ranges.simplify(value)
+            if value.opcode == "phi":
+                ranges.follow(value)
+                continue
+            known = _address_at_start(value) or ranges.simplify(value)
             if known is not None:
                 replaced[value] = known
     if replaced:

@@ -573,6 +573,12 @@ def test_a_shape_of_another_type_is_an_error_of_type_too(device: Device, shape: 
     assert isinstance(caught.value, (TypeError, ValueError))
 
 
+@pytest.mark.parametrize("shape", [64 / 2, (4, np.float64(32)), [32.0]])
+def test_a_shape_that_is_a_quotient(device: Device, shape: Any) -> None:
+    with pytest.raises(rt.ArrayTypeError, match=r"; 32\.0 is a float: divide with // instead of /, or .* int\("):
+        rt.device_array(shape)
+
+
 def test_ravel_in_the_order_of_the_array(device: Device) -> None:
     for array in (np.arange(24).reshape(2, 3, 4), np.asfortranarray(np.arange(24).reshape(2, 3, 4))):
         found = rt.to_device(array)

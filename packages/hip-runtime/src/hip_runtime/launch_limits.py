@@ -33,9 +33,10 @@ def dim3(what: str, value: Any) -> Dim3:
             raise TypeError
         extents = tuple(operator.index(part) for part in parts)
     except TypeError:
-        raise LaunchTypeError(
-            f"{what} must be a sequence of integers, got {parts}; one alone can stand for a sequence of one"
-        ) from None
+        from hip_runtime.float_advice import advice_on_floats  # most programs do without
+
+        advice = advice_on_floats(parts) or "; one alone can stand for a sequence of one"
+        raise LaunchTypeError(f"{what} must be a sequence of integers, got {parts}{advice}") from None
     if not 1 <= len(extents) <= 3:
         raise LaunchError(f"{what} must be a sequence of 1, 2 or 3 integers, got {parts}")
     for axis, extent in zip(_AXES, extents, strict=False):
@@ -87,7 +88,10 @@ class LaunchLimits(NamedTuple):
         try:
             dynamic = operator.index(dynamic_shared)
         except TypeError:
-            raise LaunchError(f"dynamic_shared must be a number of bytes, not {dynamic_shared!r}") from None
+            from hip_runtime.float_advice import advice_on_floats
+
+            advice = advice_on_floats([dynamic_shared])
+            raise LaunchError(f"dynamic_shared must be a number of bytes, not {dynamic_shared!r}{advice}") from None
         limit = self.device.attributes.shared_bytes_per_block
         static = self.kernel.shared_bytes
         if dynamic < 0 or static + dynamic > limit:

@@ -106,7 +106,10 @@ def normalise_shape(shape: Any) -> Shape:
     """*shape*, a whole number or a sequence of them, as a tuple of non-negative integers."""
     extents = _whole_numbers(shape)
     if extents is None:
-        raise ArrayTypeError(f"shape must be a whole number or a sequence of them, not {shape!r}")
+        from hip_runtime.float_advice import advice_on_floats  # most programs do without
+
+        advice = advice_on_floats(shape if isinstance(shape, (tuple, list)) else [shape])
+        raise ArrayTypeError(f"shape must be a whole number or a sequence of them, not {shape!r}{advice}")
     if any(extent < 0 for extent in extents):
         raise ArrayExtentError(f"shape {extents} has a negative extent; each must be 0 or more")
     return extents

@@ -36,7 +36,10 @@ class ForAll:
             try:
                 number = operator.index(value)
             except TypeError:
-                raise LaunchError(f"{name} must be a whole number, not {value!r}") from None
+                from hip_runtime.float_advice import advice_on_floats  # most programs do without
+
+                advice = advice_on_floats([value])
+                raise LaunchError(f"{name} must be a whole number, not {value!r}{advice}") from None
             if isinstance(value, bool):
                 raise LaunchError(f"{name} must be a whole number, not {value!r}")
             if number < 0:

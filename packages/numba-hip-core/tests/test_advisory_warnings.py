@@ -109,6 +109,9 @@ def test_settings_are_the_defaults_of_options(monkeypatch: pytest.MonkeyPatch) -
             patch.setenv(setting.variable, "yes")
             with pytest.raises(SettingError, match=f"{setting.variable}='yes': must be 0 or 1"):
                 setting()
+    monkeypatch.setenv(config.debug.variable, "race")
+    with pytest.raises(SettingError, match="NUMBA_HIP_DEBUG='race': must be 0 or 1; NUMBA_HIP_CPU_RACES=1 finds races"):
+        config.debug()
 
 
 def test_options_that_hold_for_every_kernel_are_ignored_with_a_warning() -> None:

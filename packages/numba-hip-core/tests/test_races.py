@@ -676,6 +676,20 @@ def test_setting():
     assert a[0] == np.arange(32).sum()
 
 
+def test_a_warning_is_for_the_line_of_the_launch():
+    @hip.jit
+    def kernel(a):
+        a[0] += hip.grid(1)
+
+    a = np.zeros(1)
+    with runtime_config.cpu_races.scope("warn"):
+        for launch in (lambda: kernel[1, 32](a), lambda: kernel[1, 32](hip.to_device(a)), lambda: kernel.forall(32)(a)):
+            with pytest.warns(RaceWarning) as caught:
+                launch()
+            assert caught[0].filename == __file__
+            assert caught[0].lineno == launch.__code__.co_firstlineno
+
+
 @pytest.mark.long
 def test_kernels_of_the_library_do_not_race():
     with runtime_config.cpu_races.scope("1"):

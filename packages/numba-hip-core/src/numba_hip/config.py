@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hip_runtime import config as runtime_config
 from hip_runtime.config import Setting
 from hip_runtime.setting_values import switch
 
@@ -21,6 +22,12 @@ cache_dir: Setting[Path] = Setting(
     Path,
     _user_cache,
 )
+
+
+def _debug_switch(text: str) -> bool:
+    if text == "race":  # a value of the option
+        raise ValueError(f"must be 0 or 1; {runtime_config.cpu_races.variable}=1 finds races")
+    return switch(text)
 
 
 boundscheck: Setting[bool] = Setting(
@@ -66,7 +73,7 @@ option_warnings: Setting[bool] = Setting(
 debug: Setting[bool] = Setting(
     "NUMBA_HIP_DEBUG",
     "1 makes debug=True the default of jit; the default is 0. Read when a function is decorated.",
-    switch,
+    _debug_switch,
     lambda: False,
 )
 

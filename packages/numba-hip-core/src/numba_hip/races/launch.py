@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hip_runtime import config
+from hip_runtime.device import stack_level
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.diagnostics.observers import observed
 from hip_runtime.errors import CaptureError
@@ -75,7 +76,7 @@ class ObservedLaunch:
         if serious and not warns:
             raise RaceError(self._code.name, tuple(findings), lost)
         if findings:
-            warnings.warn(RaceWarning(self._code.name, tuple(findings), lost), stacklevel=4)
+            warnings.warn(RaceWarning(self._code.name, tuple(findings), lost), stacklevel=stack_level())
 
     def _finding(self, row: dict[FindingWord, int], shape: LaunchShape, arrays: Sequence[ArrayPlace]) -> Finding:
         numbers = (row[field] & ((1 << SITE_BITS) - 1) for field in (FindingWord.FIRST, FindingWord.SECOND))

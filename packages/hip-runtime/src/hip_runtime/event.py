@@ -6,6 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, NoReturn
 
 from hip_runtime.device import Device, current_device
+from hip_runtime.said_names import our
 from hip_runtime.stream_handle import stream_handle
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class Event:
         weakref.finalize(self, driver.destroy_event, self.handle).atexit = False
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"{self!r} is of this process; another one makes its own with hip.event()")
+        raise TypeError(f"{self!r} is of this process; another one makes its own with {our('event')}()")
 
     def __repr__(self) -> str:
         return f"<Event on device {self.device.id}>"

@@ -12,6 +12,7 @@ from hip_runtime.driver import DEFAULT_STREAM, PER_THREAD_STREAM
 from hip_runtime.errors import HipRuntimeError
 from hip_runtime.event import Event
 from hip_runtime.graph import Graph
+from hip_runtime.said_names import our
 from hip_runtime.stream_handle import stream_handle
 
 
@@ -61,7 +62,7 @@ class Stream:
         return 0, self.handle
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"{self!r} is of this process; another one makes its own with hip.stream()")
+        raise TypeError(f"{self!r} is of this process; another one makes its own with {our('stream')}()")
 
     def __repr__(self) -> str:
         kind = "default stream" if self.handle == DEFAULT_STREAM else f"stream {self.handle}"

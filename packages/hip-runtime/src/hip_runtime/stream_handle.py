@@ -7,6 +7,7 @@ from typing import Any
 
 from hip_runtime.driver import DEFAULT_STREAM, PER_THREAD_STREAM
 from hip_runtime.errors import StreamError
+from hip_runtime.said_names import our
 
 LEAST_HANDLE = 1 << 20
 """No created stream has a handle below this one. On AMD GPUs handles are addresses, which no program on Linux has so
@@ -31,9 +32,9 @@ def stream_handle(stream: Any) -> int:
         number = -1
     if not 0 <= number < 1 << 64:
         raise StreamError(
-            f"stream is {stream!r}, a {type(stream).__name__}; it must be a stream of hip.stream(), the handle of "
-            "a stream, a stream of another library (an object with __cuda_stream__, cuda_stream or ptr), or 0 for the "
-            "default stream"
+            f"stream is {stream!r}, a {type(stream).__name__}; it must be a stream of {our('stream')}(), the "
+            "handle of a stream, a stream of another library (an object with __cuda_stream__, cuda_stream or ptr), "
+            "or 0 for the default stream"
         )
     if PER_THREAD_STREAM < number < LEAST_HANDLE:
         raise StreamError(

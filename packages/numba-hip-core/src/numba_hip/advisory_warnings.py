@@ -11,6 +11,7 @@ from numba.core.errors import NumbaInvalidConfigWarning, NumbaPerformanceWarning
 from hip_runtime import current_device
 from hip_runtime.config import Setting
 from hip_runtime.device import stack_level
+from hip_runtime.said_names import our_variable, platform
 from numba_hip import config
 from numba_hip.plain_messages import warn_plainly
 
@@ -31,14 +32,6 @@ class DebugOptions(Protocol):
         """Whether the code has line tables."""
 
 
-_platform = ["HIP"]
-
-
-def speak_of(platform: str) -> None:
-    """Set the platform's name in warnings; a package that poses as another platform calls this."""
-    _platform[0] = platform
-
-
 def advise_on_grid(grid: tuple[int, int, int]) -> None:
     """Warn about a grid with fewer blocks than the current device has compute units, if the setting asks for it."""
     device = current_device()
@@ -47,7 +40,7 @@ def advise_on_grid(grid: tuple[int, int, int]) -> None:
         _warn(
             NumbaPerformanceWarning,
             f"Grid size {blocks} leaves {units - blocks} of the {units} compute units of {device.name} without work: "
-            f"low occupancy. {config.low_occupancy_warnings.variable}=0 turns this warning off",
+            f"low occupancy. {our_variable(config.low_occupancy_warnings.variable)}=0 turns this warning off",
         )
 
 
@@ -56,9 +49,9 @@ def advise_on_copies() -> None:
     if _is_wanted(config.implicit_copy_warnings):
         _warn(
             NumbaPerformanceWarning,
-            f"Host array used in {_platform[0]} kernel will incur copy overhead to and from the device; keep it there "
+            f"Host array used in {platform()} kernel will incur copy overhead to and from the device; keep it there "
             f"with to_device, or say with In, Out or InOut which copies are needed. "
-            f"{config.implicit_copy_warnings.variable}=0 turns this warning off",
+            f"{our_variable(config.implicit_copy_warnings.variable)}=0 turns this warning off",
         )
 
 
@@ -87,7 +80,7 @@ def advise_on_needless(option: str, value: object, why: str) -> None:
 def advise_on_truncation(message: str, instead: float) -> None:
     """Warn that *instead* is passed for an argument that does not fit the type in the signature, as *message*
     explains."""
-    _warn(NumbaWarning, f"{message}; {instead} is passed instead, as {_platform[0]} does")
+    _warn(NumbaWarning, f"{message}; {instead} is passed instead, as {platform()} does")
 
 
 def advise_on_conversion(function: str, actual: Sequence[object], formal: Sequence[object]) -> None:
@@ -96,7 +89,7 @@ def advise_on_conversion(function: str, actual: Sequence[object], formal: Sequen
         NumbaWarning,
         f"inputs of {function} are converted from ({', '.join(map(str, actual))}) to "
         f"({', '.join(map(str, formal))}), for which it was compiled, and may lose precision or range, as with "
-        f"{_platform[0]}: convert them before the call",
+        f"{platform()}: convert them before the call",
     )
 
 
@@ -106,7 +99,7 @@ def advise_on_narrowing(kernel: str, name: str, actual: types.Array, formal: typ
         NumbaWarning,
         f"argument {name!r} of kernel {kernel} has elements of type {actual.dtype}, and the kernel was compiled for "
         f"{formal}: convert it; the first {int(formal.dtype.bitwidth) // 8} bytes of each element are taken for "
-        f"{formal.dtype}, as {_platform[0]} does",
+        f"{formal.dtype}, as {platform()} does",
     )
 
 

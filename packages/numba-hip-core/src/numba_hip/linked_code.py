@@ -15,6 +15,7 @@ from llvmlite import binding as llvm
 from hip_devicelib.cached_property import cached_property
 from hip_devicelib.errors import CompileError, NotFoundError, UnsupportedError
 from hip_runtime.module import Module
+from hip_runtime.said_names import our
 from numba_hip.errors import LinkedCodeError, LinkedFileNotFoundError
 
 SOURCES = frozenset({".c", ".cc", ".cpp", ".cu", ".cxx", ".hip"})
@@ -81,7 +82,7 @@ class LinkedCode:
         if not isinstance(data, bytes):
             raise LinkedCodeError(
                 f"link: {item!r} is a {type(item).__name__}; it takes paths of LLVM bitcode (.bc), LLVM IR (.ll) or "
-                "source (.c, .cpp, .hip), hip.LinkedCode and hip.LinkedSource objects, or lists of these"
+                f"source (.c, .cpp, .hip), {our('LinkedCode')} and {our('LinkedSource')} objects, or lists of these"
             )
         callbacks = (getattr(item, name, None) for name in ("setup_callback", "teardown_callback"))
         return cls(data, str(getattr(item, "name", None) or cls.name), *callbacks)
@@ -197,7 +198,7 @@ def _refuse_header(path: Path) -> None:
     if path.suffix.lower() in HEADERS:
         raise LinkedCodeError(
             f"link: Don't know how to link file with extension {path.suffix}: {str(path)!r} is for including; pass the "
-            "source that includes it, or its text as hip.LinkedSource"
+            f"source that includes it, or its text as {our('LinkedSource')}"
         )
 
 

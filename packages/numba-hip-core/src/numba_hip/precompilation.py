@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from hip_devicelib.codeobject import CPU_TARGET
 from hip_runtime import current_device
 from hip_runtime.launch_limits import dim3
+from hip_runtime.said_names import our
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.dispatch.dispatcher import Dispatcher
 from numba_hip.dispatch.launch import ConfiguredKernel
@@ -69,7 +70,7 @@ def _entries(given: Any) -> list[tuple[Dispatcher, Any, Any]]:
     if kernel.is_device_function:
         raise PrecompilationError(f"{kernel.__name__} is a device function, compiled with the kernels that call it")
     if not kernel.options.cache:
-        raise PrecompilationError(f"kernel {kernel.__name__} is not kept: decorate it with hip.jit(cache=True)")
+        raise PrecompilationError(f"kernel {kernel.__name__} is not kept: decorate it with {our('jit')}(cache=True)")
     if block is not None:
         block = dim3("block", block)
     signatures = kernel.signatures if signature is None else [signature]

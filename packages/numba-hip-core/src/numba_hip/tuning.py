@@ -19,6 +19,7 @@ from hip_devicelib.errors import CacheError
 from hip_runtime import DeviceArray, Stream, as_device_array, current_device, is_device_array, to_device
 from hip_runtime.errors import LaunchError, UnsupportedError
 from hip_runtime.profiling import benchmark
+from hip_runtime.said_names import our
 from numba_hip import config
 from numba_hip._numba.typing import type_code
 from numba_hip.arguments.argument_types import argument_type, describe, type_of
@@ -157,7 +158,7 @@ class Tuned:
             kernel = self._kernels[repr(constants)] = self._make(**constants)
             if not isinstance(kernel, Dispatcher):
                 raise TuningError(
-                    f"{self.__name__} returned {kernel!r} for {constants}; it has to return a kernel of hip.jit"
+                    f"{self.__name__} returned {kernel!r} for {constants}; it has to return a kernel of {our('jit')}"
                 )
         return kernel
 
@@ -213,7 +214,7 @@ def _check(make: Any, constants: Mapping[str, Any]) -> None:
     if sorted(taken) != sorted(constants):
         raise TuningError(
             f"{make.__name__} takes ({', '.join(taken)}), and autotune has values for ({', '.join(constants)}); put "
-            "hip.jit below autotune if this is a kernel"
+            f"{our('jit')} below autotune if this is a kernel"
         )
 
 

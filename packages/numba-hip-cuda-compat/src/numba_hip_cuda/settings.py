@@ -13,7 +13,10 @@ from numba.core import config as numba_config
 from hip_runtime import config as runtime_config
 from hip_runtime.config import Setting
 from hip_runtime.device import withhold_devices
-from numba_hip import advisory_warnings, config
+from hip_runtime.said_names import OWN, Wording, speak
+from numba_hip import config
+from numba_hip_cuda.catalog import CUDA
+from numba_hip_cuda.name_lookup import look_up
 
 FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
     (runtime_config.cpu_wave_size, lambda: 32),  # the size of a warp on every NVIDIA GPU
@@ -34,6 +37,24 @@ FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
 )
 """Our settings, and their defaults while posing."""
 
+VARIABLES = {
+    config.low_occupancy_warnings.variable: "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS",
+    config.implicit_copy_warnings.variable: "NUMBA_CUDA_WARN_ON_IMPLICIT_COPY",
+}
+"""Variables of Numba CUDA's that messages name for ours."""
+
+
+def _has(name: str) -> bool:
+    """Whether `numba.cuda` has *name*."""
+    try:
+        look_up(CUDA, name)
+    except AttributeError:
+        return False
+    return True
+
+
+WORDING = Wording("CUDA", "cuda", _has, VARIABLES)
+"""What a program for `numba.cuda` says."""
 
 DISABLED = (
     "CUDA is disabled due to setting NUMBA_DISABLE_CUDA=1 in the environment, which holds for the devices that "
@@ -43,7 +64,7 @@ DISABLED = (
 
 def begin() -> None:
     """Make our settings follow Numba CUDA's."""
-    advisory_warnings.speak_of("CUDA")
+    speak(WORDING)
     for setting, source in FOLLOWERS:
         setting.follow(source)
     if numba_config.DISABLE_CUDA and not numba_config.ENABLE_CUDASIM:
@@ -52,7 +73,7 @@ def begin() -> None:
 
 def end() -> None:
     """Restore the defaults."""
-    advisory_warnings.speak_of("HIP")
+    speak(OWN)
     for setting, _ in FOLLOWERS:
         setting.follow(None)
     withhold_devices(None)

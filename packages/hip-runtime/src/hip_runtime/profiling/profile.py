@@ -16,6 +16,7 @@ from hip_runtime.driver import DEFAULT_STREAM
 from hip_runtime.errors import ProfileError
 from hip_runtime.event import Event
 from hip_runtime.profiling.spans import Span, Sum, add_up
+from hip_runtime.said_names import our
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -49,7 +50,7 @@ class Profile:
 
     def __enter__(self) -> Profile:
         if self._spans is not None or self in _running:
-            raise ProfileError("this profile was used before; call hip.profile() for a new one")
+            raise ProfileError(f"this profile was used before; call {our('profile')}() for a new one")
         self._began = time.perf_counter()
         for device in devices():
             origin = _recorded(device, DEFAULT_STREAM)

@@ -15,6 +15,7 @@ from hip_runtime import Device, DeviceArray, MemoryKind, as_device_array, device
 from hip_runtime.cuda_array_names import set_numba_type
 from hip_runtime.foreign_arrays import is_masked
 from hip_runtime.interop import speaks_dlpack
+from hip_runtime.said_names import our
 from hip_runtime.small_floats import is_of_ml_dtypes
 from numba_hip._numba.typing import from_dtype, type_code
 from numba_hip.abi.array_parameters import stride_axes
@@ -84,8 +85,8 @@ def check_devices(values: Sequence[Any], names: Sequence[str], device: Device) -
         elif isinstance(value, DeviceArray) and not _is_within_reach(value, device):
             raise KernelArgumentError(
                 f"argument {name!r} is an array of {value.device}, and the kernel runs on {device}: copy it there, "
-                "launch where it is (with hip.gpus[number]: ...), or let the one device use the memory of the other "
-                "(Context.enable_peer_access)"
+                f"launch where it is (with {our('gpus')}[number]: ...), or let the one device use the memory of "
+                "the other (Context.enable_peer_access)"
             )
 
 

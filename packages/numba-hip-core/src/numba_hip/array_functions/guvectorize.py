@@ -9,6 +9,7 @@ import numpy as np
 from numba.core import types
 
 from hip_runtime import DeviceArray, Stream, current_device, is_device_array
+from hip_runtime.said_names import our
 from numba_hip import config
 from numba_hip._numba.typing import is_signature, normalize_signature
 from numba_hip._numba.ufuncs import parse_gufunc_signature, register_vectorizers
@@ -265,10 +266,10 @@ class GUVectorizeBuilder:
     ) -> None:
         options = dict(targetoptions or {})
         if cache:
-            raise TypeError("cache=True: hip.guvectorize has no cache; leave it out")
+            raise TypeError(f"cache=True: {our('guvectorize')} has no cache; leave it out")
         if writable_args:
             raise TypeError(
-                f"writable_args={writable_args!r}: hip.guvectorize has no writable inputs; make them outputs"
+                f"writable_args={writable_args!r}: {our('guvectorize')} has no writable inputs; make them outputs"
             )
         if not options.pop("nopython", True):
             raise TypeError("nopython flag must be True")

@@ -11,6 +11,7 @@ import numpy as np
 from numba.core import types
 
 from hip_runtime import DeviceArray, Stream, current_device, is_device_array
+from hip_runtime.said_names import our
 from numba_hip._numba.typing import from_dtype, is_signature, normalize_signature
 from numba_hip.array_functions.elementwise import (
     WEAK,
@@ -201,7 +202,7 @@ class VectorizeBuilder:
         self, py_func: Callable[..., Any], identity: Any = None, cache: bool = False, targetoptions: Any = None
     ) -> None:
         if cache:
-            raise TypeError("cache=True: hip.vectorize has no cache; leave it out")
+            raise TypeError(f"cache=True: {our('vectorize')} has no cache; leave it out")
         options = dict(targetoptions or {})
         exceptions = bool(options.pop("exceptions", False))
         for option in options:

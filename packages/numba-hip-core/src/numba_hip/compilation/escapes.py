@@ -9,6 +9,7 @@ from numba.core import ir, types
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.errors import TypingError
 
+from hip_runtime.said_names import our
 from numba_hip._numba.compiler import definitions_of
 from numba_hip.language import local
 
@@ -51,7 +52,7 @@ def _memory_of(kind: Any) -> str | None:
         return next(filter(None, map(_memory_of, kind)), None)
     if isinstance(kind, Fragment):
         return "a fragment of hip.matrix"
-    return "an array of hip.local.array" if isinstance(kind, types.Array) else None
+    return f"an array of {our('local.array')}" if isinstance(kind, types.Array) else None
 
 
 def _is_private(state: Any, name: str, seen: set[str]) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from numba.core import ir
 from numba.core.compiler_machinery import FunctionPass, register_pass
 
+from hip_runtime.said_names import our
 from numba_hip._numba.compiler import only_definition_of
 from numba_hip.errors import UnsupportedSyntaxError
 
@@ -38,7 +39,7 @@ class RefuseInnerRest(FunctionPass):
                 if isinstance(called, ir.Expr) and called.op == "make_function" and _takes_rest(_code_of(called)):
                     raise UnsupportedSyntaxError(
                         "a function inside a kernel that is called takes neither *args nor **kwargs: name its "
-                        "parameters, or write it outside, with @hip.jit(device=True)",
+                        f"parameters, or write it outside, with @{our('jit')}(device=True)",
                         loc=called.loc,
                     )
         return False

@@ -18,6 +18,7 @@ from hip_runtime.compile_notice import announced, enter_stage
 from hip_runtime.driver import Dim3
 from hip_runtime.dump import Dump
 from hip_runtime.launch_limits import dim3
+from hip_runtime.said_names import our
 from numba_hip._numba.compiler import compiling_for
 from numba_hip.abi.fault import Fault
 from numba_hip.compilation import bitcode_properties
@@ -191,7 +192,7 @@ def _compile_kernel(
     if result.signature.return_type not in (types.none, types.void):
         raise KernelSignatureError(
             f"kernel {py_func.__name__} returns {result.signature.return_type}; a kernel returns nothing: "
-            "write results into an array, or make it a device function with @hip.jit(device=True)"
+            f"write results into an array, or make it a device function with @{our('jit')}(device=True)"
         )
     enter_stage("linking and optimising")
     with interrupts_held():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 from hip_runtime import config as runtime_config
+from hip_runtime.said_names import our
 from numba_hip import config
 from numba_hip._numba.fastmath import ULP4
 from numba_hip.abi.variant import Variant
@@ -187,7 +188,7 @@ NEEDLESS = {
 
 NOT_OURS = {
     **NEEDLESS,
-    "target": "the device is chosen when a kernel is launched, see hip.select_device",
+    "target": "the device is chosen when a kernel is launched, see select_device",
     "locals": "variables have the types that they are assigned: np.float32(x)",
 }
 """Options of Numba's other decorators, and why there is no need for them."""
@@ -196,7 +197,7 @@ NOT_OURS = {
 def _describe_unknown(unknown: list[str], known: list[str]) -> str:
     """The error message for unknown options."""
     described = [name + (f" ({NOT_OURS[name]})" if name in NOT_OURS else hint(name, known)) for name in unknown]
-    return f"hip.jit has no option {', '.join(described)}; it knows {', '.join(known)}"
+    return f"{our('jit')} has no option {', '.join(described)}; it knows {', '.join(known)}"
 
 
 ALL_BUT_FUSION = frozenset({"nnan", "ninf", "nsz", "arcp", "afn", "reassoc"})

@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from hip_runtime import config
+from hip_runtime.said_names import our
 from numba_hip.decorators import jit
 from numba_hip.errors import AlgorithmError
 
@@ -116,7 +117,9 @@ def in_kernels(function: Callable[..., Any], argument: str, takes: int = 2) -> A
             raise AlgorithmError(f"{argument} captures a variable that has no value yet: {error}") from None
     if isinstance(function, (BuiltinFunctionType, np.ufunc)) or hasattr(function, "py_func") or function in (min, max):
         return function
-    raise AlgorithmError(f"{argument} is {function!r}: pass a function of Python, NumPy, njit or hip.jit(device=True)")
+    raise AlgorithmError(
+        f"{argument} is {function!r}: pass a function of Python, NumPy, njit or {our('jit')}(device=True)"
+    )
 
 
 def _check_parameters(function: Any, argument: str, takes: int) -> None:

@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from hip_runtime.said_names import our
 from numba_hip.dispatch.dispatcher import Dispatcher
 from numba_hip.errors import NotAFunctionError
 
@@ -30,4 +31,4 @@ def python_function(given: Any) -> Callable[..., Any]:
         return function
     kinds = (advice for kind, advice in _ADVICE.items() if isinstance(function, kind))
     advice = next(kinds, "decorate a function, one that calls it, say" if callable(function) else "decorate a function")
-    raise NotAFunctionError(f"hip.jit takes a Python function, or a signature; got {function!r}: {advice}")
+    raise NotAFunctionError(f"{our('jit')} takes a Python function, or a signature; got {function!r}: {advice}")

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from hip_runtime.said_names import our
 from numba_hip.errors import DeviceFunctionError, KernelSignatureError
 
 
@@ -22,7 +23,7 @@ def check_function(function: Callable[..., Any], *, device: bool, launched: bool
     kind = "device function" if device else "kernel"
     error = DeviceFunctionError if device else KernelSignatureError
     if hasattr(function, "__wrapped__"):
-        problem += "; it wraps another function: let hip.jit decorate that one, below the other decorator"
+        problem += f"; it wraps another function: let {our('jit')} decorate that one, below the other decorator"
     raise error(f"{kind} {function.__qualname__} ({code.co_filename}:{code.co_firstlineno}) {problem}")
 
 

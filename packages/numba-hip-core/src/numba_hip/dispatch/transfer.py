@@ -16,6 +16,7 @@ from hip_runtime import (
     to_device,
 )
 from hip_runtime.arrays import array_for
+from hip_runtime.said_names import our
 from hip_runtime.stream_handle import stream_handle
 from numba_hip.advisory_warnings import advise_on_copies
 from numba_hip.arguments.argument_types import is_on_device
@@ -35,8 +36,8 @@ def check_capture(values: Sequence[Any], names: Sequence[str], stream: Stream | 
         if _is_of_host(value.value if isinstance(value, ArgHint) else value):
             raise CaptureError(
                 f"argument {name!r} is an array or record of the host, and a launch that is recorded for a graph "
-                "cannot copy it back; pass a device array (hip.to_device before the capture), and record a copy of it "
-                "to the host with copy_to_host(array, stream=...)"
+                f"cannot copy it back; pass a device array ({our('to_device')} before the capture), and record a copy "
+                "of it to the host with copy_to_host(array, stream=...)"
             )
 
 

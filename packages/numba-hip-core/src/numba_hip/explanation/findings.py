@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hip_runtime.drivers.cpu.explanation import CpuExplanation, WrittenInstruction
 from hip_runtime.drivers.cpu.ir import remarks
+from hip_runtime.said_names import our
 from numba_hip.explanation.model import PrivateArray, Promotion, Resources, Slowdown
 from numba_hip.explanation.source_lines import by_line, element_name
 
@@ -67,7 +68,11 @@ def _judge(one: WrittenInstruction, along: str, effect: str) -> tuple[str, float
 def _judge_scalarized(one: WrittenInstruction) -> tuple[str, float]:
     if one.operation.startswith("atomic"):
         adds = one.operation in ("atomic add", "atomic fadd", "atomic sub", "atomic fsub")
-        advice = "sum up in a variable, or with hip.reduce, and add once" if adds else "make as few of them as possible"
+        advice = (
+            f"sum up in a variable, or with {our('reduce')}, and add once"
+            if adds
+            else "make as few of them as possible"
+        )
         return f"{one.operation} of {element_name(one.element)}: one thread after another; {advice}", _SCALARIZED
     if one.element:
         return f"a {one.operation} of {element_name(one.element)} is made for one thread after another", _SCALARIZED

@@ -9,6 +9,7 @@ from typing import Any
 
 from numba.core import ir, types
 
+from hip_runtime.said_names import our
 from numba_hip.explanation.model import Promotion
 from numba_hip.language.array_allocation import constant_shape
 
@@ -186,7 +187,7 @@ def declared_arrays(function: TypedFunction) -> Iterator[DeclaredArray]:
         signature = function.calltypes[value]
         name = _name_of(function, one.target)
         kind = signature.return_type
-        extents = constant_shape("hip.local.array", signature.args[0])
+        extents = constant_shape(our("local.array"), signature.args[0])
         yield DeclaredArray(name, extents, kind.dtype, one.loc, function.places(one.loc))
 
 

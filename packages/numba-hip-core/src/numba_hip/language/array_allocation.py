@@ -12,16 +12,20 @@ from numba.core import types
 from numba.core.errors import RequireLiteralValue, TypingError, UnsupportedError
 from numba.core.typing.templates import AttributeTemplate
 
+from hip_runtime.said_names import our
 from numba_hip._numba.typing import from_dtype
 from numba_hip.errors import AlignmentError
 from numba_hip.language.registry import typing
 from numba_hip.language.stub import given
 from numba_hip.language.vector_types import element_of
 
-CANNOT_ALLOCATE = (
-    "this makes a new array, and a kernel cannot allocate memory: pass an array for the result, as in "
-    "np.add(a, b, out), assign the elements in a loop, or use hip.local.array or hip.shared.array"
-)
+
+def cannot_allocate() -> str:
+    """What is said of a call that makes an array as NumPy does."""
+    return (
+        "this makes a new array, and a kernel cannot allocate memory: pass an array for the result, as in "
+        f"np.add(a, b, out), assign the elements in a loop, or use {our('local.array')} or {our('shared.array')}"
+    )
 
 
 class _Allocation(AttributeTemplate):
@@ -31,7 +35,7 @@ class _Allocation(AttributeTemplate):
     key = types.TypeRef(types.Array)
 
     def resolve__allocate(self, kind: types.TypeRef) -> types.Type:
-        raise UnsupportedError(CANNOT_ALLOCATE)
+        raise UnsupportedError(cannot_allocate())
 
 
 typing.register_attr(_Allocation)
@@ -51,7 +55,7 @@ def constant_shape(function: str, shape: types.Type) -> tuple[int, ...]:
             raise RequireLiteralValue(
                 f"{function}: the shape must consist of constants, got {shape}; if a size is known only at run time, "
                 "use a constant that it never exceeds, or shared memory whose size the launch gives: "
-                "hip.shared.array(0, dtype) and kernel[grid, block, stream, nbytes]"
+                f"{our('shared.array')}(0, dtype) and kernel[grid, block, stream, nbytes]"
             )
         if not isinstance(extent, int) or isinstance(extent, bool) or extent < 0:
             raise TypingError(f"{function}: the shape has extent {extent!r}; it must be an integer, 0 or more")

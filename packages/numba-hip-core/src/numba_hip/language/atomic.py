@@ -19,6 +19,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.core.errors import TypingError
 
+from hip_runtime.said_names import our
 from numba_hip.language.array_elements import element_pointer
 from numba_hip.language.optional_indices import without_none
 from numba_hip.language.stub import Definition, Lower, Stub, device_function, given
@@ -33,7 +34,7 @@ def _scope(function: str, scope: types.Type | str) -> str:
     """The scope that an argument means, a literal or left out."""
     name = scope if isinstance(scope, str) else given(scope)
     if name not in SCOPES:
-        raise TypingError(f"hip.atomic.{function}: the scope has to be one of {', '.join(map(repr, SCOPES))}")
+        raise TypingError(f"{our(f'atomic.{function}')}: the scope has to be one of {', '.join(map(repr, SCOPES))}")
     return str(name)
 
 
@@ -42,20 +43,22 @@ def _element(
 ) -> types.Type:
     """The type of the elements, after checking array and index."""
     if not isinstance(ary, types.Array):
-        raise TypingError(f"hip.atomic.{function}: the first argument has to be an array, got {ary}")
+        raise TypingError(f"{our(f'atomic.{function}')}: the first argument has to be an array, got {ary}")
     if not ary.mutable:
-        raise TypingError(f"hip.atomic.{function}: the array is read-only")
+        raise TypingError(f"{our(f'atomic.{function}')}: the array is read-only")
     idx = without_none(idx)
     indices = list(idx) if isinstance(idx, types.BaseTuple) else [idx]
     if not all(isinstance(index, (types.Integer, types.Float)) for index in indices) or len(indices) != ary.ndim:
-        raise TypingError(f"hip.atomic.{function}: an array of {ary.ndim} dimensions cannot be indexed with {idx}")
+        raise TypingError(
+            f"{our(f'atomic.{function}')}: an array of {ary.ndim} dimensions cannot be indexed with {idx}"
+        )
     if isinstance(ary.dtype, types.Integer) or (floats and ary.dtype in (types.float16, types.float32, types.float64)):
         return ary.dtype
     if complexes and isinstance(ary.dtype, types.Complex):
         return ary.dtype
     allowed = "integers, float16, float32 and float64" if floats else "integers"
     allowed += ", and complex numbers" if complexes else ""
-    raise TypingError(f"hip.atomic.{function} works on {allowed}, not on {ary.dtype}")
+    raise TypingError(f"{our(f'atomic.{function}')} works on {allowed}, not on {ary.dtype}")
 
 
 def _rmw(operation: str) -> Update:

@@ -9,6 +9,7 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, signature
 
+from hip_runtime.said_names import our
 from numba_hip.language.registry import lowering, typing
 from numba_hip.language.stub import Lower, device_function, number_type
 
@@ -18,7 +19,7 @@ def _integer(function: str, argument: types.Type) -> types.Type:
     if isinstance(kind, types.Boolean):
         return types.int32
     if not isinstance(kind, types.Integer):
-        raise TypingError(f"hip.{function}({kind}) takes an integer")
+        raise TypingError(f"{our(function)}({kind}) takes an integer")
     return kind
 
 
@@ -108,7 +109,7 @@ def _bit_count(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.V
 def _float(function: str, *arguments: types.Type) -> types.Type:
     kinds = [number_type(argument) for argument in arguments]
     if not all(isinstance(kind, (types.Float, types.Integer, types.Boolean)) for kind in kinds):
-        raise TypingError(f"hip.{function}({', '.join(map(str, kinds))}) takes numbers")
+        raise TypingError(f"{our(function)}({', '.join(map(str, kinds))}) takes numbers")
     return types.float32 if all(kind == types.float32 for kind in kinds) else types.float64
 
 
@@ -139,9 +140,9 @@ def selp(predicate: types.Type, a: types.Type, b: types.Type) -> tuple[types.Typ
     """``selp(predicate, a, b)``: *a* where *predicate* is true, else *b*, without a branch. Both are numbers."""
     condition, kind, other = (number_type(argument) for argument in (predicate, a, b))
     if not isinstance(condition, (types.Boolean, types.Integer)):
-        raise TypingError(f"hip.selp: the predicate is a {condition}; it has to be an integer or a boolean")
+        raise TypingError(f"{our('selp')}: the predicate is a {condition}; it has to be an integer or a boolean")
     if not isinstance(kind, types.Number) or not isinstance(other, types.Number):
-        raise TypingError(f"hip.selp selects between numbers, not between {kind} and {other}")
+        raise TypingError(f"{our('selp')} selects between numbers, not between {kind} and {other}")
     if kind != other:
         from numpy import promote_types
 

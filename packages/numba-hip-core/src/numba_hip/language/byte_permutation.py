@@ -8,6 +8,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 
+from hip_runtime.said_names import our
 from numba_hip.language.stub import Lower, Stub, device_function, number_type
 
 I32, I64 = ir.IntType(32), ir.IntType(64)
@@ -16,7 +17,9 @@ I32, I64 = ir.IntType(32), ir.IntType(64)
 def _check(function: str, *arguments: types.Type) -> None:
     for argument in arguments:
         if not isinstance(number_type(argument), types.Integer):
-            raise TypingError(f"hip.{function} takes integers, of which it uses 32 bits, not a {number_type(argument)}")
+            raise TypingError(
+                f"{our(function)} takes integers, of which it uses 32 bits, not a {number_type(argument)}"
+            )
 
 
 def _words(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> list[ir.Value]:

@@ -14,16 +14,17 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 
+from hip_runtime.said_names import our
 from numba_hip.language.array_elements import element_pointer
 from numba_hip.language.stub import Lower, Stub, device_function
 
 
 def _check(function: str, ary: types.Type, idx: types.Type) -> None:
     if not isinstance(ary, types.Array) or not isinstance(ary.dtype, (types.Integer, types.Float)):
-        raise TypingError(f"hip.{function}: the first argument has to be an array of integers or floats, got {ary}")
+        raise TypingError(f"{our(function)}: the first argument has to be an array of integers or floats, got {ary}")
     indices = list(idx) if isinstance(idx, types.BaseTuple) else [idx]
     if len(indices) != ary.ndim or not all(isinstance(index, types.Integer) for index in indices):
-        raise TypingError(f"hip.{function}: an array of {ary.ndim} dimensions cannot be indexed with {idx}")
+        raise TypingError(f"{our(function)}: an array of {ary.ndim} dimensions cannot be indexed with {idx}")
 
 
 def _mark_passing(context: Any, builder: ir.IRBuilder, access: Any) -> None:
@@ -55,7 +56,7 @@ def _store(name: str, meaning: str, *, anew: bool = False, once: bool = False) -
     def define(ary: types.Type, idx: types.Type, val: types.Type) -> tuple[types.Type, Lower]:
         _check(name, ary, idx)
         if not ary.mutable:
-            raise TypingError(f"hip.{name}: the array is read-only")
+            raise TypingError(f"{our(name)}: the array is read-only")
 
         def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
             value = context.cast(builder, args[2], sig.args[2], ary.dtype)

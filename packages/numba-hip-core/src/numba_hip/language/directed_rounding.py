@@ -228,7 +228,7 @@ def _stub(name: str, operation: str, direction: str, arity: int, kind: types.Flo
     return numeric_function(
         f"libdevice.{name}", "xyz"[:arity], f"the {kind}, rounded {DIRECTIONS[direction]}.", compute,
         operand=kind, result=kind, module="numba_hip.libdevice",
-        accepted=(types.Float, types.Integer, types.Boolean), refusal=f"libdevice.{name} takes numbers",
+        accepted=(types.Float, types.Integer, types.Boolean), refusal="takes numbers",
     )  # fmt: skip
 
 

@@ -151,7 +151,7 @@ def _by_float(context: Any, builder: ir.IRBuilder, name: str, values: Any) -> ir
 def _stub(name: str, meaning: str, arity: int, result: types.Type, operation: Callable[..., ir.Value]) -> Stub:
     return numeric_function(
         f"fp16.{name}", "abc"[:arity], meaning, operation, operand=F16, result=result, module=__name__,
-        accepted=(types.Float, types.Integer), refusal=f"hip.fp16.{name} takes numbers of type float16",
+        accepted=(types.Float, types.Integer), refusal="takes numbers of type float16",
     )  # fmt: skip
 
 

@@ -118,7 +118,7 @@ for _function, _result in ((int, types.int64), (float, types.float64), (bool, ty
 def _stub(name: str, source: types.Type, result: types.Type, meaning: str, operation: Operation) -> Stub:
     return numeric_function(
         f"fp8.{name}", "a", meaning, operation, operand=source, result=result,
-        accepted=(Float8, types.Float, types.Integer, types.Boolean), refusal=f"hip.fp8.{name} takes a {source}",
+        accepted=(Float8, types.Float, types.Integer, types.Boolean), refusal=f"takes a {source}",
         module=__name__,
     )  # fmt: skip
 

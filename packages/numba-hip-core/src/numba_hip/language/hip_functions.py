@@ -19,6 +19,7 @@ from numba.extending import typeof_impl
 from hip_devicelib.codeobject import CPU_TARGET
 from hip_devicelib.declarations import CType, FunctionDeclaration, ParameterDeclaration
 from hip_devicelib.manifest import load_reference
+from hip_runtime.said_names import our
 from numba_hip.language.registry import lowering
 from numba_hip.language.stub import Stub, interpreter
 from numba_hip.language.vector_types import VectorType
@@ -51,9 +52,9 @@ class HipFunction(Stub):
         """Refuse: it is code of the device."""
         if interpreter() is not None:
             raise NotImplementedError(
-                f"the simulator does not have HIP's function hip.{self.__name__}; turn it off for this kernel"
+                f"the simulator does not have HIP's function {our(self.__name__)}; turn it off for this kernel"
             )
-        raise TypeError(f"hip.{self.__name__} is a device function of HIP; it can be called from a kernel only")
+        raise TypeError(f"{our(self.__name__)} is a device function of HIP; it can be called from a kernel only")
 
     def match(self, args: tuple[types.Type, ...]) -> dict[Signature, FunctionDeclaration]:
         """The overloads that take this number and these types of arguments, by the signature of each call."""
@@ -137,7 +138,7 @@ def _make_type(function: HipFunction) -> types.Function:
 
         def generic(self, args: tuple[types.Type, ...], kws: dict[str, Any]) -> Signature | None:
             if kws:
-                raise TypingError(f"hip.{function.__name__} takes no arguments by name")
+                raise TypingError(f"{our(function.__name__)} takes no arguments by name")
             matches = function.match(tuple(map(types.unliteral, args)))
             chosen = self.context.resolve_overload(function, list(matches), args, {}) if matches else None
             if chosen is None:
@@ -158,7 +159,7 @@ def _explain_mismatch(function: HipFunction, args: tuple[types.Type, ...]) -> st
     known = "\n  ".join(map(str, function.overloads))
     passed = ", ".join(map(str, args))
     return (
-        f"no overload of hip.{function.__name__} takes ({passed}); HIP declares\n  {known}\n"
+        f"no overload of {our(function.__name__)} takes ({passed}); HIP declares\n  {known}\n"
         "A pointer is given as an array with elements of that type; bfloat16 and vectors of halves cannot be passed"
     )
 

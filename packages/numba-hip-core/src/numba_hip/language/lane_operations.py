@@ -8,6 +8,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 
+from hip_runtime.said_names import our
 from numba_hip.language.stub import Lower, device_function, number_type
 
 I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
@@ -16,7 +17,7 @@ I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 def _integer(function: str, argument: types.Type) -> types.Type:
     kind = number_type(argument)
     if not isinstance(kind, types.Integer):
-        raise TypingError(f"hip.{function} takes an integer here, not a {kind}")
+        raise TypingError(f"{our(function)} takes an integer here, not a {kind}")
     return kind
 
 
@@ -26,7 +27,7 @@ def _moved(function: str, argument: types.Type) -> types.Type:
         return kind
     if isinstance(kind, (types.Integer, types.Boolean)):
         return types.int32
-    raise TypingError(f"hip.{function} moves integers, float32 and float64 between lanes, not {kind}")
+    raise TypingError(f"{our(function)} moves integers, float32 and float64 between lanes, not {kind}")
 
 
 @device_function("readlane")
@@ -87,7 +88,7 @@ def _permutation(function: str, index: types.Type, src: types.Type, move: str) -
     _integer(function, index)
     kind = number_type(src)
     if kind not in (types.int32, types.uint32, types.float32) and not isinstance(src, types.Literal):
-        raise TypingError(f"hip.{function} moves words of 32 bits between lanes, not {kind}")
+        raise TypingError(f"{our(function)} moves words of 32 bits between lanes, not {kind}")
     kind = types.int32 if isinstance(src, types.Literal) else kind
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:

@@ -72,6 +72,6 @@ def find(name: str) -> Stub | None:
     return numeric_function(
         f"libdevice.{name}", parameters, meaning, operation, operand=operand, result=result,
         accepted=(types.Integer,) if of_bits else (types.Integer, types.Boolean, types.Float),
-        refusal=f"libdevice.{name} takes {'the bits of a float16, an int16' if of_bits else 'numbers'}",
+        refusal=f"takes {'the bits of a float16, an int16' if of_bits else 'numbers'}",
         module="numba_hip.libdevice",
     )  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import types
 
+from hip_runtime.said_names import our
 from numba_hip.language import array_allocation
 from numba_hip.language.stub import Lower, device_function
 
@@ -17,14 +18,14 @@ def array(shape: types.Type, dtype: types.Type, alignment: types.Type = None) ->
     of constants, *alignment*, in bytes, a constant power of two.
 
     The array is not initialised."""
-    aligned = array_allocation.constant_alignment("hip.local.array", alignment)
-    extents = array_allocation.constant_shape("hip.local.array", shape)
-    element = array_allocation.element_type("hip.local.array", dtype)
+    aligned = array_allocation.constant_alignment(our("local.array"), alignment)
+    extents = array_allocation.constant_shape(our("local.array"), shape)
+    element = array_allocation.element_type(our("local.array"), dtype)
     kind = types.Array(element, len(extents), "C")
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        array_allocation.check_alignment("hip.local.array", aligned)
-        size = array_allocation.bytes_of("hip.local.array", context, extents, element, context.most_private_bytes)
+        array_allocation.check_alignment(our("local.array"), aligned)
+        size = array_allocation.bytes_of(our("local.array"), context, extents, element, context.most_private_bytes)
         itemsize = context.get_abi_sizeof(context.get_data_type(element))
         storage = ir.ArrayType(context.get_data_type(element), max(1, size // itemsize))
         with builder.goto_entry_block():

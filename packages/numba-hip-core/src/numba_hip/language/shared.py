@@ -7,6 +7,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import types
 
+from hip_runtime.said_names import our
 from numba_hip.language import array_allocation
 from numba_hip.language.stub import Lower, device_function
 
@@ -18,21 +19,21 @@ def array(shape: types.Type, dtype: types.Type, alignment: types.Type = None) ->
     *shape* is a constant, or a tuple of constants. Shape 0 is the dynamic shared memory of the launch, the fourth
     number of its configuration: as many elements as fit, and all such arrays of a kernel lie at the same place.
     *alignment*, in bytes, is a constant power of two. The array is not initialised."""
-    extents = array_allocation.constant_shape("hip.shared.array", shape)
-    element = array_allocation.element_type("hip.shared.array", dtype)
-    aligned = array_allocation.constant_alignment("hip.shared.array", alignment)
+    extents = array_allocation.constant_shape(our("shared.array"), shape)
+    element = array_allocation.element_type(our("shared.array"), dtype)
+    aligned = array_allocation.constant_alignment(our("shared.array"), alignment)
     kind = types.Array(element, len(extents), "C")
 
     def lower_static(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        array_allocation.check_alignment("hip.shared.array", aligned)
-        size = array_allocation.bytes_of("hip.shared.array", context, extents, element, context.most_shared_bytes)
+        array_allocation.check_alignment(our("shared.array"), aligned)
+        size = array_allocation.bytes_of(our("shared.array"), context, extents, element, context.most_shared_bytes)
         context.active_code_library.note_shared(f"shape {extents} of {element}", size)
         storage = ir.ArrayType(context.get_data_type(element), max(1, _count(extents)))
         data = context.shared_memory(builder, storage, max(aligned, context.get_abi_alignment(storage.element)))
         return array_allocation.make_array(context, builder, kind, data, array_allocation.constants(context, extents))
 
     def lower_dynamic(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        array_allocation.check_alignment("hip.shared.array", aligned)
+        array_allocation.check_alignment(our("shared.array"), aligned)
         data, size = context.dynamic_shared_memory(builder)
         itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(element)))
         return array_allocation.make_array(context, builder, kind, data, [builder.udiv(size, itemsize)])

@@ -17,6 +17,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 
+from hip_runtime.said_names import our
 from numba_hip.language.stub import given, number_type
 
 BIT, BYTE, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
@@ -59,23 +60,25 @@ def define(target: types.Type, source: types.Type, start: types.Type) -> Part:
     """Check the types of a call."""
     for name, kind in (("target", target), ("source", source)):
         if not isinstance(kind, types.Array) or kind.ndim not in (1, 2):
-            raise TypingError(f"hip.shared.load: {name} has to be an array with 1 or 2 axes, not {kind}")
+            raise TypingError(f"{our('shared.load')}: {name} has to be an array with 1 or 2 axes, not {kind}")
         if not isinstance(kind.dtype, (types.Number, types.Boolean)):
-            raise TypingError(f"hip.shared.load: {name} has to be an array of numbers, not of {kind.dtype}")
+            raise TypingError(f"{our('shared.load')}: {name} has to be an array of numbers, not of {kind.dtype}")
     if (target.ndim, target.dtype) != (source.ndim, source.dtype):
         raise TypingError(
-            f"hip.shared.load: target and source have to be alike, not {target.ndim} axes of {target.dtype} and "
+            f"{our('shared.load')}: target and source have to be alike, not {target.ndim} axes of {target.dtype} and "
             f"{source.ndim} of {source.dtype}"
         )
     if not target.mutable:
-        raise TypingError("hip.shared.load: target is an array that cannot be written")
+        raise TypingError(f"{our('shared.load')}: target is an array that cannot be written")
     places = list(start) if isinstance(start, types.BaseTuple) else [start]
     if not all(isinstance(number_type(place), types.Integer) for place in places):
-        raise TypingError(f"hip.shared.load: start has to be an integer or a tuple of integers, not {start}")
+        raise TypingError(f"{our('shared.load')}: start has to be an integer or a tuple of integers, not {start}")
     if isinstance(start, types.BaseTuple) and len(start) != target.ndim:
-        raise TypingError(f"hip.shared.load: start has {len(start)} numbers, and the arrays have {target.ndim} axes")
+        raise TypingError(
+            f"{our('shared.load')}: start has {len(start)} numbers, and the arrays have {target.ndim} axes"
+        )
     if not isinstance(start, types.BaseTuple) and target.ndim == 2 and given(start) != 0:
-        raise TypingError("hip.shared.load: start is one number, and the arrays have 2 axes: pass (row, column)")
+        raise TypingError(f"{our('shared.load')}: start is one number, and the arrays have 2 axes: pass (row, column)")
     return Part(target, source)
 
 

@@ -14,6 +14,7 @@ from numba.core import types
 from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, signature
 
+from hip_runtime.said_names import our
 from numba_hip._numba.typing import fold_argument_types
 from numba_hip.language.registry import lowering, typing
 
@@ -75,8 +76,11 @@ class Stub:
         """The signature of the definition, where this is a function."""
         self.define: Definition | None = None
         """The definition, where this is a function, for others that differ a little."""
-        self.said = name if name.startswith("cuda.") else f"hip.{name}"
+
+    @property
+    def said(self) -> str:
         """The name in messages."""
+        return self.__qualname__ if self.__qualname__.startswith("cuda.") else our(self.__qualname__)
 
     def __repr__(self) -> str:
         return f"<function {self.__qualname__} of hip>"
@@ -180,13 +184,13 @@ def numeric_function(
     """Create a function ``hip.<name>`` of numbers, which are all converted to *operand* before the *operation*.
 
     Each letter of *parameters* is a parameter. Arguments must have types of the classes *accepted*; the message for any
-    other begins with *refusal*.
+    other says *refusal* of the function.
     """
 
     def define(*arguments: types.Type) -> tuple[types.Type, Lower]:
         for kind in map(number_type, arguments):
             if not isinstance(kind, accepted):
-                raise TypingError(f"{refusal}, not a {kind}")
+                raise TypingError(f"{our(name)} {refusal}, not a {kind}")
 
         def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
             values = [context.cast(builder, value, kind, operand) for value, kind in zip(args, sig.args, strict=True)]

@@ -8,6 +8,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.core.errors import TypingError
 
+from hip_runtime.said_names import our
 from numba_hip.language.stub import Lower, device_function
 
 
@@ -30,7 +31,7 @@ def syncthreads() -> tuple[types.Type, Lower]:
 def _voting(name: str, predicate: types.Type, result: Any) -> tuple[types.Type, Lower]:
     kind = types.unliteral(predicate)
     if not isinstance(kind, (types.Integer, types.Boolean)):
-        raise TypingError(f"hip.{name}({kind}): the predicate has to be an integer or a boolean")
+        raise TypingError(f"{our(name)}({kind}): the predicate has to be an integer or a boolean")
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         vote = context.is_true(builder, kind, context.cast(builder, args[0], sig.args[0], kind))

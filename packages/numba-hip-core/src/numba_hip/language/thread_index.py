@@ -11,6 +11,7 @@ from numba.core.errors import RequireLiteralValue, TypingError
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import models, register_model, typeof_impl
 
+from hip_runtime.said_names import our
 from numba_hip.language.registry import lowering, typing
 from numba_hip.language.stub import INTERPRETED, Lower, Stub, device_function, given, interpreter
 
@@ -28,9 +29,9 @@ class Dim3(Stub):
     def __getattr__(self, axis: str) -> Any:
         thread = interpreter()
         if axis not in AXES and thread is not None:
-            raise AttributeError(f"Unknown attribute {axis!r} of hip.{self.__qualname__}; there are x, y and z")
+            raise AttributeError(f"Unknown attribute {axis!r} of {our(self.__qualname__)}; there are x, y and z")
         if thread is None:
-            raise AttributeError(f"hip.{self.__qualname__} has no attribute {axis!r} outside of kernels")
+            raise AttributeError(f"{our(self.__qualname__)} has no attribute {axis!r} outside of kernels")
         return INTERPRETED[f"{self.__qualname__}.axis"](thread, AXES.index(axis))
 
     def __str__(self) -> str:
@@ -84,9 +85,9 @@ def _along_axes(
 ) -> tuple[types.Type, Lower]:
     count = given(ndim)
     if count is None:
-        raise RequireLiteralValue(f"the number of axes for hip.{name} has to be a literal 1, 2 or 3")
+        raise RequireLiteralValue(f"the number of axes for {our(name)} has to be a literal 1, 2 or 3")
     if count not in (1, 2, 3):
-        raise TypingError(f"hip.{name}({count}): the number of axes can be 1, 2 or 3")
+        raise TypingError(f"{our(name)}({count}): the number of axes can be 1, 2 or 3")
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         del args

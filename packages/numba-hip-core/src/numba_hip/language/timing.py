@@ -9,6 +9,7 @@ from numba.core import types
 from numba.core.errors import TypingError
 from numba.core.typing.templates import ConcreteTemplate, signature
 
+from hip_runtime.said_names import our
 from numba_hip.language.registry import lowering, typing
 from numba_hip.language.stub import Lower, device_function, number_type
 
@@ -30,7 +31,7 @@ def nanosleep(ns: types.Type) -> tuple[types.Type, Lower]:
     """``nanosleep(ns)``: pause for about *ns* nanoseconds, an integer. A hint: on the CPU device, which runs the
     threads of a block on one core, it does nothing."""
     if not isinstance(number_type(ns), types.Integer):
-        raise TypingError(f"hip.nanosleep takes an integer, the number of nanoseconds, not a {number_type(ns)}")
+        raise TypingError(f"{our('nanosleep')} takes an integer, the number of nanoseconds, not a {number_type(ns)}")
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         context.sleep(builder, context.cast(builder, args[0], sig.args[0], types.uint32))

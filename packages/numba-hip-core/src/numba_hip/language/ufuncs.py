@@ -18,6 +18,7 @@ from llvmlite import ir
 from numba.core import cgutils, types, typing
 from numba.core.errors import TypingError
 
+from hip_runtime.said_names import our
 from numba_hip._numba.ufuncs import register_ufuncs, ufunc_table
 from numba_hip.language.division import (
     divmod_loop,
@@ -224,7 +225,7 @@ def _without_halves(
 ) -> tuple[tuple[Any, ...], list[ir.Value]]:
     """Numbers of type float16 as float32: Numba has no loops for them."""
     if any(isinstance(kind, types.Array) and kind.dtype == types.float16 for kind in kinds):
-        raise TypingError("ufuncs do not take arrays of float16 in kernels; use hip.fp16 on the elements")
+        raise TypingError(f"ufuncs do not take arrays of float16 in kernels; use {our('fp16')} on the elements")
     values = [
         context.cast(builder, value, kind, types.float32) if kind == types.float16 else value
         for value, kind in zip(args, kinds, strict=True)

@@ -12,6 +12,8 @@ from typing import Any
 from numba.core import types
 from numba.core.errors import TypingError
 
+from hip_runtime.said_names import our
+
 Check = Callable[[str, Sequence[types.Type]], None]
 """Takes the name of a function and the types of a call's arguments."""
 
@@ -36,7 +38,7 @@ def check_call(function: Any, args: Sequence[types.Type], kws: dict[str, types.T
         value = f"{function.literal_value!r}" if isinstance(function, types.Literal) else f"a value of type {function}"
         raise TypingError(
             f"{value} is no function, and is called with ({', '.join(map(str, (*args, *kws.values())))}); "
-            "name a function there, such as operator.add, or one with @hip.jit(device=True)"
+            f"name a function there, such as operator.add, or one with @{our('jit')}(device=True)"
         )
     key = function.typing_key if isinstance(function, types.Function) else function
     if (found := _checks.get(key)) is not None:

@@ -12,6 +12,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.core.errors import TypingError
 
+from hip_runtime.said_names import our
 from numba_hip.bfloat import Bfloat16
 from numba_hip.language.stub import Lower, Stub, device_function, given, number_type
 from numba_hip.language.warp import Source, Way, shuffle_by, source_down, source_idx, source_up, source_xor
@@ -31,7 +32,7 @@ def _check_value(function: str, kind: types.Type) -> types.Type:
     if isinstance(plain, NUMBERS):
         return plain
     advice = ": pass a tuple of its fields" if isinstance(kind, types.Record) else ""
-    raise TypingError(f"hip.{function} exchanges numbers and tuples of numbers between lanes, not {kind}{advice}")
+    raise TypingError(f"{our(function)} exchanges numbers and tuples of numbers between lanes, not {kind}{advice}")
 
 
 def _move(builder: ir.IRBuilder, value: ir.Value, shuffle: Callable[[ir.Value], ir.Value]) -> ir.Value:
@@ -56,7 +57,7 @@ def _exchange(name: str, meaning: str, source: Source, way: Way, width: int | No
     def define(value: types.Type, lane: types.Type) -> tuple[types.Type, Lower]:
         kind = _check_value(name, value)
         if not isinstance(number_type(lane), types.Integer):
-            raise TypingError(f"hip.{name}: lane must be an integer, not {lane}")
+            raise TypingError(f"{our(name)}: lane must be an integer, not {lane}")
 
         def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
             operand, own = context.cast(builder, args[1], sig.args[1], types.int32), context.lane(builder)

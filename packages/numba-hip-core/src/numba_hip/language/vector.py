@@ -14,6 +14,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 
+from hip_runtime.said_names import our
 from numba_hip.language import array_allocation
 from numba_hip.language.array_elements import place_from_start
 from numba_hip.language.stub import Lower, device_function
@@ -40,16 +41,18 @@ def load(
     *indices* is an integer, or a tuple of one for each axis. An integer counts the elements of an array of more axes,
     too, which has to be in C order. *array* can be a pointer. *alignment* promises that the address of the first
     element is a multiple of that many bytes, and that the elements of a row lie side by side."""
-    first = _check("hip.vector.load", array, indices)
-    extents = array_allocation.constant_shape("hip.vector.load", shape)
+    first = _check(our("vector.load"), array, indices)
+    extents = array_allocation.constant_shape(our("vector.load"), shape)
     if not extents or not 1 <= math.prod(extents) <= MOST_COMPONENTS:
-        raise TypingError(f"hip.vector.load: a vector has 1 to {MOST_COMPONENTS} components, not those of {extents}")
-    promised = _alignment("hip.vector.load", alignment)
+        raise TypingError(
+            f"{our('vector.load')}: a vector has 1 to {MOST_COMPONENTS} components, not those of {extents}"
+        )
+    promised = _alignment(our("vector.load"), alignment)
     kind = VectorType(first.dtype, extents)
-    _check_axes("hip.vector.load", first, kind)
+    _check_axes(our("vector.load"), first, kind)
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        _check_promise("hip.vector.load", promised)
+        _check_promise(our("vector.load"), promised)
         numbers = []
         for element in _elements(context, builder, (array, indices), args[:2], kind, promised):
             value = context.unpack_value(builder, kind.base, element.pointer, align=element.alignment)
@@ -65,16 +68,16 @@ def store(
 ) -> tuple[types.Type, Lower]:
     """``vector.store(array, index, vector, alignment=None)``: writes the components of *vector* to the elements from
     ``array[index]`` on. See `load`, which reads them."""
-    first = _check("hip.vector.store", array, index)
+    first = _check(our("vector.store"), array, index)
     if not first.mutable:
-        raise TypingError("hip.vector.store: the array is read-only")
+        raise TypingError(f"{our('vector.store')}: the array is read-only")
     if not isinstance(vector, VectorType):
-        raise TypingError(f"hip.vector.store: the third argument has to be a vector, got {vector}")
-    promised = _alignment("hip.vector.store", alignment)
-    _check_axes("hip.vector.store", first, vector)
+        raise TypingError(f"{our('vector.store')}: the third argument has to be a vector, got {vector}")
+    promised = _alignment(our("vector.store"), alignment)
+    _check_axes(our("vector.store"), first, vector)
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        _check_promise("hip.vector.store", promised)
+        _check_promise(our("vector.store"), promised)
         elements = _elements(context, builder, (array, index), args[:2], vector, promised)
         for element, (number, base) in zip(elements, components(builder, args[2], vector), strict=True):
             value = context.cast(builder, number, base, first.dtype)

@@ -19,6 +19,7 @@ from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, signature
 from numba.extending import models, register_model
 
+from hip_runtime.said_names import our
 from numba_hip.language.registry import lowering, typing
 from numba_hip.language.stub import Stub
 
@@ -124,10 +125,10 @@ def _check_parts(kind: VectorType, parts: tuple[types.Type, ...]) -> None:
     passed = ", ".join(map(str, parts))
     for part in parts:
         if not isinstance(types.unliteral(part), (types.Number, types.Boolean, VectorType)):
-            raise TypingError(f"hip.{kind} takes numbers and vectors, not ({passed})")
+            raise TypingError(f"{our(str(kind))} takes numbers and vectors, not ({passed})")
     count = sum(map(_count_of, parts))
     if count != kind.count and not _is_one_number(parts):
-        raise TypingError(f"hip.{kind} has {kind.count} components; ({passed}) has {count}")
+        raise TypingError(f"{our(str(kind))} has {kind.count} components; ({passed}) has {count}")
 
 
 def _is_one_number(parts: tuple[types.Type, ...]) -> bool:
@@ -164,7 +165,7 @@ def _define(base: types.Type, count: int) -> VectorStub:
 
         def generic(self, args: tuple[types.Type, ...], kws: dict[str, Any]) -> Any:
             if kws:
-                raise TypingError(f"hip.{kind} takes no arguments by name")
+                raise TypingError(f"{our(str(kind))} takes no arguments by name")
             _check_parts(kind, args)
             return signature(kind, *args)
 

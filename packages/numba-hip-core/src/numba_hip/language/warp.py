@@ -15,6 +15,7 @@ from numba.core.errors import TypingError
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import typeof_impl
 
+from hip_runtime.said_names import our
 from numba_hip.language.registry import lowering, typing
 from numba_hip.language.stub import INTERPRETED, Lower, Stub, device_function, given, interpreter, number_type
 
@@ -32,7 +33,7 @@ class ModuleQuery(Stub):
     def __index__(self) -> int:
         thread = interpreter()
         if thread is None:
-            raise TypeError(f"hip.{self.__qualname__} has a value in kernels only")
+            raise TypeError(f"{our(self.__qualname__)} has a value in kernels only")
         return int(INTERPRETED[self.__qualname__](thread))
 
     __int__ = __index__
@@ -105,7 +106,7 @@ _lower_query(warpsize)
 def _vote(function: str, predicate: types.Type) -> Callable[[Any, ir.IRBuilder, Any, Any], ir.Value]:
     kind = number_type(predicate)
     if not isinstance(kind, (types.Integer, types.Boolean)):
-        raise TypingError(f"hip.{function}({kind}): Predicate must be an integer or boolean")
+        raise TypingError(f"{our(function)}({kind}): Predicate must be an integer or boolean")
 
     def condition(context: Any, builder: ir.IRBuilder, given: types.Type, value: ir.Value) -> ir.Value:
         return context.is_true(builder, kind, context.cast(builder, value, given, kind))
@@ -115,7 +116,7 @@ def _vote(function: str, predicate: types.Type) -> Callable[[Any, ir.IRBuilder, 
 
 def check_mask(function: str, mask: types.Type) -> None:
     if not isinstance(number_type(mask), types.Integer):
-        raise TypingError(f"hip.{function}: Mask type must be an integer, got {mask}")
+        raise TypingError(f"{our(function)}: Mask type must be an integer, got {mask}")
 
 
 def masked(context: Any, builder: ir.IRBuilder, lanes: ir.Value, given: types.Type, mask: ir.Value) -> ir.Value:
@@ -304,7 +305,7 @@ def shuffled_type(function: str, value: types.Type) -> types.Type:
         return SHUFFLED[kind.bitwidth] or kind
     if kind in (types.float32, types.float64):
         return kind
-    raise TypingError(f"hip.{function} moves integers, float32 and float64 between lanes, not {kind}")
+    raise TypingError(f"{our(function)} moves integers, float32 and float64 between lanes, not {kind}")
 
 
 def _shuffle(
@@ -315,7 +316,7 @@ def _shuffle(
         check_mask(function, mask)
     for argument in (operand, width):
         if not isinstance(argument, types.Omitted) and not isinstance(number_type(argument), types.Integer):
-            raise TypingError(f"hip.{function}: lanes and widths are integers, got {argument}")
+            raise TypingError(f"{our(function)}: lanes and widths are integers, got {argument}")
     first = 0 if mask is None else 1
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
+from hip_runtime.said_names import our
 from numba_hip._numba.typing import as_dtype
 from numba_hip.language.stub import INTERPRETED
 from numba_hip.language.vector_types import VECTORS, VectorStub
@@ -238,7 +239,7 @@ def _vector(stub: VectorStub) -> None:
         if len(parts) == len(numbers) == 1:
             numbers *= stub.kind.count
         if len(numbers) != stub.kind.count:
-            raise TypeError(f"hip.{stub.kind} has {stub.kind.count} components; {len(numbers)} were given")
+            raise TypeError(f"{our(str(stub.kind))} has {stub.kind.count} components; {len(numbers)} were given")
         return np.array([tuple(map(element, numbers))], dtype).view(np.recarray)[0]
 
     INTERPRETED[stub.__qualname__] = make

@@ -22,7 +22,7 @@ from numba_hip._numba.compiler import lowered_symbol
 from numba_hip._numba.contexts import BaseContext, NoAllocation, count_declarations, mangle
 from numba_hip._numba.lowering import import_lowering_of_builtins, mark_fastmath
 from numba_hip._numba.models import default_manager
-from numba_hip.language.array_allocation import CANNOT_ALLOCATE
+from numba_hip.language.array_allocation import cannot_allocate
 from numba_hip.language.captured_arrays import refer
 from numba_hip.language.fp16 import float_models
 from numba_hip.language.methods import find_attribute
@@ -319,7 +319,7 @@ class HipContext(BaseContext):
     @cached_property
     def nrt(self) -> NoAllocation:
         """Numba's memory manager, which rejects allocations."""
-        return NoAllocation(self, CANNOT_ALLOCATE)
+        return NoAllocation(self, cannot_allocate())
 
     def get_ufunc_info(self, ufunc_key: Any) -> dict[str, Any]:
         """The lowering of each loop of a ufunc; raises `KeyError` for a loop that kernels do not have."""

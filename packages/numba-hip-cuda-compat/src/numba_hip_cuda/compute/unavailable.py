@@ -22,7 +22,7 @@ def _unavailable(name: str, instead: str) -> Callable[..., NoReturn]:
     return refuse
 
 
-_STORES = "it stores NVIDIA's machine code; kernels are kept on disk by hip.jit(cache=True)"
+_STORES = "it stores NVIDIA's machine code; kernels are kept on disk by cuda.jit(cache=True)"
 _DESCRIBES = "it describes values for serialize; pass the arrays themselves to make_*"
 
 serialize = _unavailable("serialize", _STORES)
@@ -31,5 +31,5 @@ ProxyArray = _unavailable("ProxyArray", _DESCRIBES)
 ProxyValue = _unavailable("ProxyValue", _DESCRIBES)
 RawOp = _unavailable(
     "op.RawOp",
-    "it is NVIDIA's machine code; pass a function of Python, or one that hip.declare_device gives for linked code",
+    "it is NVIDIA's machine code; pass a function of Python, or one that cuda.declare_device gives for linked code",
 )

@@ -22,16 +22,12 @@ from hip_runtime.drivers.captures import check_recorded
 from hip_runtime.drivers.cpu.execution import block_scheduler
 from hip_runtime.drivers.cpu.graphs import CpuRecording
 from hip_runtime.errors import EventError, HipRuntimeError, KernelFault
+from hip_runtime.said_names import our
 
 Work = Callable[[], None]
 
 PATIENCE = 2.0
 """Seconds that a piece of work may go on for when the process ends."""
-
-_GOES_ON = (
-    "the work of the stream goes on; Stream.abort() ends it, and Device.abort(), or hip.reset(), all work of the device"
-)
-"""What `KeyboardInterrupt` says that ends a wait."""
 
 _ROUND = 0.05
 """Seconds after which a thread is told again that its launch shall end: it may have begun another meanwhile."""
@@ -66,7 +62,7 @@ class Record:
         try:
             self.wait_for(None)
         except KeyboardInterrupt as interrupt:
-            interrupt.args = interrupt.args or (_GOES_ON,)
+            interrupt.args = interrupt.args or (_goes_on(),)
             raise
 
     def wait_for(self, seconds: float | None) -> bool:
@@ -312,3 +308,11 @@ def _twin(fault: BaseException) -> BaseException:
     twin.__dict__.update(fault.__dict__)
     twin.__cause__, twin.__suppress_context__ = fault.__cause__, fault.__suppress_context__
     return twin.with_traceback(fault.__traceback__)
+
+
+def _goes_on() -> str:
+    """What `KeyboardInterrupt` says that ends a wait."""
+    return (
+        "the work of the stream goes on; Stream.abort() ends it, and Device.abort(), or "
+        f"{our('reset')}(), all work of the device"
+    )

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numba
 
+from hip_runtime.said_names import our
+
 
 class Crash(NamedTuple):
     """An error of type *kind* whose text contains *words*, raised in *file* of Numba's compiler; what is said instead,
@@ -30,24 +32,26 @@ def _refers_to_itself(node: ast.AST) -> bool:
     return isinstance(node, kinds) and any(isinstance(part, ast.NamedExpr) for part in ast.walk(node))
 
 
-CRASHES = (
-    Crash(
-        NotImplementedError, "Unsupported use of cell variable", "interpreter.py",
-        "a function inside a kernel cannot call itself, and a comprehension cannot assign with ':=': write the "
-        "function outside, with @hip.jit(device=True), or a loop",
-        _refers_to_itself,
-    ),
-    Crash(
-        ValueError, "Multiple argument raise", "byteflow.py",
-        "a kernel raises an exception without a cause: leave out 'from ...'",
-        lambda node: isinstance(node, ast.Raise) and node.cause is not None,
-    ),
-    Crash(
-        AttributeError, "has no attribute 'func'", "untyped_passes.py",
-        "a kernel raises exceptions that are made where they are raised: raise ValueError(...), not a variable",
-        lambda node: isinstance(node, ast.Raise) and isinstance(node.exc, ast.Name),
-    ),
-)  # fmt: skip
+def crashes() -> tuple[Crash, ...]:
+    """All that is known."""
+    return (
+        Crash(
+            NotImplementedError, "Unsupported use of cell variable", "interpreter.py",
+            "a function inside a kernel cannot call itself, and a comprehension cannot assign with ':=': write the "
+            f"function outside, with @{our('jit')}(device=True), or a loop",
+            _refers_to_itself,
+        ),
+        Crash(
+            ValueError, "Multiple argument raise", "byteflow.py",
+            "a kernel raises an exception without a cause: leave out 'from ...'",
+            lambda node: isinstance(node, ast.Raise) and node.cause is not None,
+        ),
+        Crash(
+            AttributeError, "has no attribute 'func'", "untyped_passes.py",
+            "a kernel raises exceptions that are made where they are raised: raise ValueError(...), not a variable",
+            lambda node: isinstance(node, ast.Raise) and isinstance(node.exc, ast.Name),
+        ),
+    )  # fmt: skip
 
 
 def crash_of(error: Exception) -> Crash | None:
@@ -60,6 +64,5 @@ def crash_of(error: Exception) -> Crash | None:
     file = Path(trace.tb_frame.f_code.co_filename)
     if file.parent != folder:
         return None
-    return next(
-        (one for one in CRASHES if type(error) is one.kind and one.words in str(error) and one.file == file.name), None
-    )
+    alike = (one for one in crashes() if type(error) is one.kind and one.file == file.name)
+    return next((one for one in alike if one.words in str(error)), None)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hip_runtime.said_names import is_ours, our
 from numba_hip.compilation.diagnosis.failure import Failure
 from numba_hip.compilation.diagnosis.kinds import Kinds
 from numba_hip.compilation.diagnosis.missing_implementations import no_implementation
@@ -22,10 +23,10 @@ from numba_hip.compilation.diagnosis.statements import STATEMENTS
 from numba_hip.compilation.diagnosis.unsupported_python import (
     CLASSES,
     DICTS,
-    LISTS,
     SETS,
     TEXT,
     construct_in,
+    lists,
     plain,
 )
 from numba_hip.suggestions import hint
@@ -65,7 +66,7 @@ def _advice_on_value(failure: Failure, name: str, kind_of_value: str) -> str:
     if kind_of_value == "function":
         code = getattr(value, "__code__", None)
         where = "" if code is None else f" ({code.co_filename}:{code.co_firstlineno})"
-        return f"a kernel calls functions that are compiled: put @hip.jit(device=True) above {name}{where}"
+        return f"a kernel calls functions that are compiled: put @{our('jit')}(device=True) above {name}{where}"
     if kind_of_value in ("builtin_function_or_method", "type") and hasattr(builtins, name):
         return f"{name} is Python's own and runs on the host: use it before the launch, and pass what it gives"
     advice = {
@@ -87,7 +88,7 @@ def _list(failure: Failure, found: re.Match[str]) -> str | None:
             f"{name} is a list, which a kernel does not take: make it a tuple, {name} = ({name}[0], ...), or an array, "
             f"np.array({name}), whose values become constants"
         )
-    return LISTS if failure.has(ast.List, ast.ListComp) else None
+    return lists() if failure.has(ast.List, ast.ListComp) else None
 
 
 @MISTAKES.enter(r".*")
@@ -138,7 +139,10 @@ def _host_function(failure: Failure, found: re.Match[str]) -> str:
         return f"{shown} has no {name}{hint(name, _public(module))}"
     if module_name.partition(".")[0] == "numba_hip":
         return f"{shown}.{name} is for the host: call it before the launch, and pass what it gives to the kernel"
-    known = {"time": "; hip.clock64() counts cycles", "numpy.random": "; hip.random has generators for kernels"}
+    known = {
+        "time": f"; {our('clock64')}() counts cycles",
+        "numpy.random": f"; {our('random')} has generators for kernels",
+    }
     advice = known.get(module_name, "")
     return f"{shown}.{name} cannot be used in a kernel: call it before the launch, and pass what it gives{advice}"
 
@@ -147,7 +151,7 @@ def _host_function(failure: Failure, found: re.Match[str]) -> str:
 def _unknown_attribute(failure: Failure, found: re.Match[str]) -> str:
     name, owner = found[1], found[2]
     if owner.startswith(("list(", "reflected list")):
-        return LISTS
+        return lists()
     if "Literal[str]" in owner or "unicode" in owner:
         return f"Unknown attribute '{name}' of text: {TEXT}"
     said = f"Unknown attribute '{name}' of type {plain(owner)}"
@@ -207,20 +211,23 @@ def _cast(failure: Failure, found: re.Match[str]) -> str:
 @MISTAKES.enter(r"print in a kernel takes .*", of_tried=True)
 def _print(failure: Failure, found: re.Match[str]) -> str:
     if failure.has(ast.List, ast.ListComp):
-        return LISTS
+        return lists()
     text = ": a kernel makes no text while it runs" if "unicode" in found[0] else ""
     return f"{plain(found[0])}{text}"
 
 
 @MISTAKES.enter(
-    r"^(?:RequireLiteralValue: )?(hip\.|this makes a new array|Cannot modify readonly|cannot index)", of_tried=True
+    r"^(?:RequireLiteralValue: )?(this makes a new array|Cannot modify readonly|cannot index|\w+\.)", of_tried=True
 )
-def _own_words(failure: Failure, found: re.Match[str]) -> str:
+def _own_words(failure: Failure, found: re.Match[str]) -> str | None:
     if found[1].startswith("this makes"):
         call = failure.message.call
         return construct_in(call) or (f"{call.partition('(')[0]}: {TEXT}" if "unicode" in call else found.string)
+    names_function = found[1].endswith(".")
+    if names_function and not is_ours(found[1]):
+        return None
     message, said = failure.message, plain(found.string)
-    if found[1] != "hip." or not message.headline or failure.has_callers:
+    if not (names_function and message.headline) or failure.has_callers:
         return said
     return f"{said}\n{message.headline}:\n \n >>> {message.call}"  # in Numba's words, which programs look for
 
@@ -235,8 +242,9 @@ def _index(failure: Failure, found: re.Match[str]) -> str:
 def _shown_module(name: str) -> str:
     """A module by the name that users give it."""
     first, dot, rest = name.partition(".")
-    short = {"numpy": "np", "numba_hip": "hip"}.get(first, first)
-    return short + dot + rest.removeprefix("language.")
+    if first == "numba_hip":
+        return our(rest.removeprefix("language."))
+    return ("np" if first == "numpy" else first) + dot + rest
 
 
 def _public(owner: Any) -> list[str]:

@@ -17,7 +17,7 @@ def _what_the_target_lacks(failure: Failure, found: re.Match[str]) -> str | None
     lacking = found[1]
     if "try_status" in lacking or lacking == "exc_class":
         failure.move_to(lambda node: isinstance(node, ast.Try))
-    return next((said for word, said in UNSUPPORTED.items() if word in lacking), None)
+    return next((say() for word, say in UNSUPPORTED.items() if word in lacking), None)
 
 
 @STATEMENTS.enter(r"unsupported opcode \((\w+)\)")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-LISTS = (
-    "a kernel has no memory to make lists in: use a tuple where the length is fixed, hip.local.array(n, dtype), or an "
-    "array that is passed"
-)
+from hip_runtime.said_names import our
+
 DICTS = "a kernel has no dictionaries: use arrays, a named tuple, or a record"
 SETS = "a kernel has no sets: use an array of flags, or a tuple"
 TEXT = (
@@ -22,15 +21,24 @@ WITH = "a kernel has no with: open and close around the launch"
 DELETION = "a kernel has no del of a variable, and needs none: it costs nothing to keep one; leave the statement out"
 CLASSES = "a kernel has no objects of classes: pass numbers, tuples, named tuples or records"
 
-UNSUPPORTED = {
-    "build_list": LISTS,
-    "list_": LISTS,
-    "build_map": DICTS,
-    "build_set": SETS,
-    "set_try_status": TRY,
-    "unset_try_status": TRY,
-    "check_try_status": TRY,
-    "exc_class": TRY,
+
+def lists() -> str:
+    """What is said of lists."""
+    return (
+        "a kernel has no memory to make lists in: use a tuple where the length is fixed, "
+        f"{our('local.array')}(n, dtype), or an array that is passed"
+    )
+
+
+UNSUPPORTED: dict[str, Callable[[], str]] = {
+    "build_list": lists,
+    "list_": lists,
+    "build_map": lambda: DICTS,
+    "build_set": lambda: SETS,
+    "set_try_status": lambda: TRY,
+    "unset_try_status": lambda: TRY,
+    "check_try_status": lambda: TRY,
+    "exc_class": lambda: TRY,
 }
 """Names that Numba asks a target for which has none of it, and what is meant."""
 
@@ -59,18 +67,21 @@ OPERATORS = {
 }  # fmt: skip
 
 _LITERAL_TEXT = re.compile(r"Literal\[str\]\((.*?)\)(?:\(\{\}\))?")
+_DEVICE_FUNCTION = re.compile(r"<device function (?:\S+\.)?(\S+) for ")
+_TYPE_OF_OURS = re.compile(r"\bhip\.((?:threadIdx|blockIdx|blockDim|gridDim|laneid|warpsize|cg\.GridGroup)\b)")
 _LITERAL = re.compile(r"Literal\[\w+\]\((.*?)\)")
 
 
 def plain(shown: str) -> str:
-    """Types as Numba writes them, with literals as they are in the program."""
-    return _LITERAL.sub(r"\1", _LITERAL_TEXT.sub(r"'\1'", shown)).replace("unicode_type", "text")
+    """Types as Numba writes them, with literals and our names as they are in the program."""
+    named = _TYPE_OF_OURS.sub(lambda found: our(found[1]), shown)
+    return _LITERAL.sub(r"\1", _LITERAL_TEXT.sub(r"'\1'", named)).replace("unicode_type", "text")
 
 
 def construct_in(shown: str) -> str | None:
     """The message if the types *shown* are those of a list, a dictionary or a set."""
     if re.search(r"\b(reflected )?[lL]ist(Type)?[(\[]", shown):
-        return LISTS
+        return lists()
     if "DictType" in shown or "Dict(" in shown or "LiteralStrKeyDict" in shown:
         return DICTS
     return SETS if re.search(r"\b(reflected )?[sS]et\(", shown) else None

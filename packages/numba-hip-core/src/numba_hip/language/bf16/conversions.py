@@ -28,7 +28,7 @@ WORDS = {NEAREST: "to the nearest", TO_ZERO: "to zero", DOWN: "down", UP: "up"}
 def _stub(name: str, source: types.Type, result: types.Type, meaning: str, operation: Operation) -> Stub:
     return numeric_function(
         f"bf16.{name}", "a", meaning, operation, operand=source, result=result,
-        accepted=(Bfloat16, types.Float, types.Integer, types.Boolean), refusal=f"hip.bf16.{name} takes a {source}",
+        accepted=(Bfloat16, types.Float, types.Integer, types.Boolean), refusal=f"takes a {source}",
         module="numba_hip.language.bf16",
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ def _stub(name: str, meaning: str, arity: int, operation: Operation, result: typ
         f"bf16.{name}", "abc"[:arity], meaning, operation,
         operand=bfloat16, result=result, module="numba_hip.language.bf16",
         accepted=(Bfloat16, types.Float, types.Integer, types.Boolean),
-        refusal=f"hip.bf16.{name} takes numbers of type bfloat16",
+        refusal="takes numbers of type bfloat16",
     )  # fmt: skip
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import hip
-from numba.core.errors import NumbaInvalidConfigWarning, NumbaPerformanceWarning, NumbaWarning
+from numba.core.errors import NumbaError, NumbaInvalidConfigWarning, NumbaPerformanceWarning, NumbaWarning
 
-from hip_runtime.errors import SettingError
+from hip_runtime.errors import LaunchError, SettingError
 from numba_hip import config
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.errors import OptionError
@@ -30,10 +30,11 @@ def units() -> int:
 def test_a_grid_that_leaves_the_device_idle() -> None:
     values = hip.to_device(np.zeros(3))
     with config.low_occupancy_warnings.scope(True):
+        configured = hip.jit(add_one)[1, 32]
         with pytest.warns(
             NumbaPerformanceWarning, match=f"Grid size 1 leaves {units() - 1} of the {units()} .* low occupancy"
         ) as told:
-            configured = hip.jit(add_one)[1, 32]
+            configured(values)
         assert told[0].filename == __file__
         configured(values)
         with pytest.warns(NumbaPerformanceWarning, match="Grid size 1 leaves"):
@@ -42,7 +43,30 @@ def test_a_grid_that_leaves_the_device_idle() -> None:
         hip.jit(add_one)[(1, units()), 32]
         with config.simulator.scope(True):
             hip.jit(add_one)[1, 32](values)
-    assert values.copy_to_host().tolist() == [4, 4, 4]
+        with pytest.warns(NumbaPerformanceWarning, match="Grid size 1 leaves"):
+            hip.jit(add_one)[1, 32, hip.stream()](values)
+    assert values.copy_to_host().tolist() == [6, 6, 6]
+
+
+def test_a_launch_that_does_not_take_place_is_not_advised_on() -> None:
+    kernel = hip.jit(add_one)
+    with (
+        config.low_occupancy_warnings.scope(True),
+        config.implicit_copy_warnings.scope(True),
+        warnings.catch_warnings(record=True) as told,
+    ):
+        warnings.simplefilter("always")
+        configured = kernel[1, 32]
+        for wrong in ((np.zeros(3), 1), (np.zeros(3, np.complex128)[0],), ([1, 2],), (object(),), (np.zeros(3, "S3"),)):
+            with pytest.raises((TypeError, NumbaError)):
+                configured(*wrong)
+        with pytest.raises(LaunchError):
+            kernel[1, 2**11](np.zeros(3))
+        assert [str(one.message) for one in told] == []
+        configured(np.zeros(3))
+        assert len(told) == (2 if units() > 1 else 1)
+        configured(hip.to_device(np.zeros(3)))
+        assert len(told) == (2 if units() > 1 else 1)
 
 
 def test_grids_that_callers_do_not_choose_are_not_their_concern() -> None:

@@ -33,7 +33,7 @@ def test_advice_is_given_in_the_words_of_cuda(cuda: ModuleType, monkeypatch: pyt
     monkeypatch.setattr(numba_config, "CUDA_WARN_ON_IMPLICIT_COPY", 1)
     if cuda.get_current_device().MULTIPROCESSOR_COUNT > 1:
         with pytest.warns(NumbaPerformanceWarning, match="Grid size 1 .* low occupancy") as told:
-            kernel[1, 1]
+            kernel[1, 1](cuda.to_device(np.zeros(1)))
         assert told[0].filename == __file__
     with pytest.warns(NumbaPerformanceWarning, match="Host array used in CUDA kernel will incur copy overhead"):
         kernel[1, 1](np.zeros(1))

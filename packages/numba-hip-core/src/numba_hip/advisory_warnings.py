@@ -32,16 +32,20 @@ class DebugOptions(Protocol):
         """Whether the code has line tables."""
 
 
+def needs_advice(grid: tuple[int, int, int]) -> bool:
+    """Whether *grid* has fewer blocks than the current device has compute units, and the setting asks for a warning."""
+    return _blocks(grid) < current_device().compute_units and _is_wanted(config.low_occupancy_warnings)
+
+
 def advise_on_grid(grid: tuple[int, int, int]) -> None:
-    """Warn about a grid with fewer blocks than the current device has compute units, if the setting asks for it."""
-    device = current_device()
-    blocks, units = grid[0] * grid[1] * grid[2], device.compute_units
-    if blocks < units and _is_wanted(config.low_occupancy_warnings):
-        _warn(
-            NumbaPerformanceWarning,
-            f"Grid size {blocks} leaves {units - blocks} of the {units} compute units of {device.name} without work: "
-            f"low occupancy. {our_variable(config.low_occupancy_warnings.variable)}=0 turns this warning off",
-        )
+    """Warn about a *grid* that `needs_advice`."""
+    device, blocks = current_device(), _blocks(grid)
+    units = device.compute_units
+    _warn(
+        NumbaPerformanceWarning,
+        f"Grid size {blocks} leaves {units - blocks} of the {units} compute units of {device.name} without work: "
+        f"low occupancy. {our_variable(config.low_occupancy_warnings.variable)}=0 turns this warning off",
+    )
 
 
 def advise_on_copies() -> None:
@@ -101,6 +105,10 @@ def advise_on_narrowing(kernel: str, name: str, actual: types.Array, formal: typ
         f"{formal}: convert it; the first {int(formal.dtype.bitwidth) // 8} bytes of each element are taken for "
         f"{formal.dtype}, as {platform()} does",
     )
+
+
+def _blocks(grid: tuple[int, int, int]) -> int:
+    return grid[0] * grid[1] * grid[2]
 
 
 def _is_wanted(setting: Setting[bool | None]) -> bool:

@@ -15,7 +15,7 @@ from hip_runtime import Device, DeviceArray, Stream, current_device
 from hip_runtime.errors import LaunchError
 from numba_hip import config as settings
 from numba_hip._numba.typing import type_code
-from numba_hip.advisory_warnings import advise_on_grid
+from numba_hip.advisory_warnings import needs_advice
 from numba_hip.arguments.argument_types import argument_type, check_arguments, check_devices, describe, plain, type_of
 from numba_hip.arguments.binding import argument_codes, binder
 from numba_hip.arguments.packing import NOT_PACKED
@@ -28,6 +28,7 @@ from numba_hip.dispatch.explanation_methods import Explained
 from numba_hip.dispatch.forall import ForAll
 from numba_hip.dispatch.function_checks import check_function
 from numba_hip.dispatch.launch import (
+    AdvisedKernel,
     ConfiguredKernel,
     Dim3,
     LaunchConfig,
@@ -124,9 +125,9 @@ class Dispatcher(Overloads, Explained):
         return known if stream is None else type(known)(self, config, known.ready)
 
     def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
-        if not self._is_own:  # callers do not choose the grids of those
-            advise_on_grid(config.grid)
-        return ConfiguredKernel(self, config, self._ready_launches(config))
+        # Callers do not choose the grids of our own kernels.
+        kind = AdvisedKernel if not self._is_own and needs_advice(config.grid) else ConfiguredKernel
+        return kind(self, config, self._ready_launches(config))
 
     def _ready_launches(self, config: LaunchConfig) -> ReadyLaunches:
         """What was prepared for blocks as in *config*."""
@@ -271,6 +272,7 @@ class Dispatcher(Overloads, Explained):
             packed = b"".join([pack(value) for pack, value in zip(packing, passed, strict=True)])
         except NOT_PACKED:
             packed = loaded.pack_exactly(passed)
+        transfer.advise()
         launch(packed, configured.config.grid, configured.handle, passed)
         transfer.back_to_host()
         for finish in finishers:

@@ -11,6 +11,7 @@ from hip_runtime.driver import DEFAULT_STREAM
 from hip_runtime.errors import LaunchError, LaunchTypeError
 from hip_runtime.launch_limits import dim3
 from hip_runtime.stream import find_stream
+from numba_hip.advisory_warnings import advise_on_grid
 from numba_hip.arguments.binding import Bind
 from numba_hip.arguments.packing import Packer
 from numba_hip.compilation.kernel_code import KernelCode
@@ -195,6 +196,23 @@ class ConfiguredKernel:
             if says_enough(error):
                 hide_frames(error)
             raise
+
+
+class AdvisedKernel(ConfiguredKernel):
+    """A configured kernel whose grid leaves the device idle. The first launch that takes place warns of that."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **named: Any) -> None:
+        """Launch, warn, and be like any other from then on."""
+        try:
+            super().__call__(*args, **named)
+        except BaseException as error:
+            if says_enough(error):
+                hide_frames(error)
+            raise
+        advise_on_grid(self.config.grid)
+        self.__class__ = ConfiguredKernel  # type: ignore[assignment]  # later launches do not pay for this
 
 
 def _configure(dispatcher: Dispatcher, config: tuple[Any, ...]) -> ConfiguredKernel:

@@ -54,6 +54,8 @@ class ArgumentCopies:
         self.stream = stream
         self._arrays: list[tuple[HostArray, DeviceArray]] = []
         self._records: list[tuple[np.void, DeviceArray]] = []
+        self._advised = 0
+        """Arrays that are copied both ways because nobody said which way is needed."""
 
     def onto_device(self, value: Any, hint: type[ArgHint] | None = None) -> Any:
         """*value* as a kernel takes it: arrays and records become device arrays, also those within tuples.
@@ -75,8 +77,7 @@ class ArgumentCopies:
         return value
 
     def _copy_array(self, value: HostArray, hint: type[ArgHint] | None) -> DeviceArray:
-        if hint is None:
-            advise_on_copies()
+        self._advised += hint is None
         # Dense, also where the host repeats elements or skips some: its type is what signatures name most often.
         copy = array_for(value, self.stream)
         if hint is None or hint.copies_in:
@@ -92,6 +93,11 @@ class ArgumentCopies:
         if value.flags.writeable if hint is None else hint.copies_out:
             self._records.append((value, copy))
         return copy
+
+    def advise(self) -> None:
+        """Warn of copies that nobody asked for. Called when nothing is in the way of the launch any more."""
+        for _ in range(self._advised):
+            advise_on_copies()
 
     def back_to_host(self) -> None:
         """Copy every array that was brought onto the device, and that can be written, back to where it came from.

@@ -272,6 +272,58 @@ def test_mistakes_in_a_kernel(folder: Path, mistake: Mistake) -> None:
     assert error.__context__ is not None, "Numba's own, for who looks for it"
 
 
+OF_CLOSURES = [
+    Mistake("helper(a[0])", "'helper'.*put @hip.jit.device=True. above helper .*py:13"),
+    Mistake("child[1, 1](a)", "a kernel cannot launch kernels: launch child from the host"),
+    Mistake("started = child[1, 1]; started(a)", "a kernel cannot launch kernels: launch child from the host"),
+    Mistake("child.forall(3)(a)", "a kernel cannot launch kernels: launch child from the host"),
+    Mistake("a[0] = added(1)", r"added\(x, y\) is called with \(1\): missing"),
+    Mistake("a[0] = POINT.x", f"Untyped global name 'POINT'.*{OBJECT}"),
+    Mistake("a[0] = TABLE['a']", DICT),
+    Mistake("a[0] = NUMBERS[0]", "NUMBERS is a list, .*: make it a tuple, .*or an array"),
+]
+
+AROUND = """
+def around():
+    NUMBERS = [1, 2, 3]
+    TABLE = {"a": 1}
+
+    class Point:
+        x = 1
+
+    POINT = Point()
+
+    def helper(x):
+        return x
+
+    @hip.jit
+    def child(a):
+        a[0] = 1
+
+    @hip.jit(device=True)
+    def added(x, y):
+        return x + y
+
+    @hip.jit
+    def kernel(a):
+        BODY
+
+    return kernel
+
+
+kernel = around()
+"""
+
+
+@pytest.mark.parametrize("mistake", OF_CLOSURES, ids=lambda mistake: mistake.body)
+def test_mistakes_with_variables_of_the_function_around_a_kernel(folder: Path, mistake: Mistake) -> None:
+    program = f"import numpy as np\nfrom numba import hip\n{AROUND.replace('BODY', mistake.body)}\n"
+    error, shown = run(folder, program + "kernel[1, 1](np.zeros(4))\n")
+    assert isinstance(error, (NumbaError, AttributeError))
+    check(shown, mistake.says)
+    assert f"\n    {mistake.body}" in shown, shown
+
+
 def check(shown: str, says: str) -> None:
     assert re.search(says, shown), shown
     assert len(shown.splitlines()) <= MOST_LINES, shown

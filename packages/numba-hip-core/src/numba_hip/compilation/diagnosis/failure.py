@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from hip_devicelib.cached_property import cached_property
@@ -68,8 +69,13 @@ class Failure:
 
     @property
     def names(self) -> Mapping[str, Any]:
-        """The global variables of the function."""
-        return getattr(self.function, "__globals__", {})
+        """The variables from outside that the function sees: global ones, and those of the functions around it."""
+        found = dict(getattr(self.function, "__globals__", {}))
+        cells = getattr(self.function, "__closure__", None) or ()
+        for name, cell in zip(self.function.__code__.co_freevars, cells, strict=True):
+            with suppress(ValueError):  # nothing was assigned to it
+                found[name] = cell.cell_contents
+        return found
 
     @property
     def has_callers(self) -> bool:

@@ -6,7 +6,15 @@ import math
 import re
 
 from numba_hip.compilation.diagnosis.failure import Failure
-from numba_hip.compilation.diagnosis.unsupported_python import OPERATORS, TEXT, construct_in, plain, split_arguments
+from numba_hip.compilation.diagnosis.unsupported_python import (
+    OPERATORS,
+    TEXT,
+    cannot_launch,
+    construct_in,
+    is_device_function,
+    plain,
+    split_arguments,
+)
 
 
 def no_implementation(failure: Failure) -> str:
@@ -14,13 +22,8 @@ def no_implementation(failure: Failure) -> str:
     call = failure.message.call
     name, args = call.partition("(")[0], split_arguments(call)
     shown = [plain(argument) for argument in args]
-    launched = re.match(r"type\(<device function (\w+) ", args[0]) if args else None
-    if name in ("getitem", "static_getitem") and launched is not None:
-        other = launched[1]
-        return (
-            f"a kernel cannot launch kernels: launch {other} from the host, after this one, or call {other}(...) as a "
-            "function"
-        )
+    if args and name in ("getitem", "static_getitem") and is_device_function(args[0]):
+        return cannot_launch(args[0])
     if (construct := construct_in(call)) is not None:
         return construct
     if name == "setitem" and len(args) == 3:

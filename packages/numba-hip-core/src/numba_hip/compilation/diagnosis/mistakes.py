@@ -25,7 +25,10 @@ from numba_hip.compilation.diagnosis.unsupported_python import (
     DICTS,
     SETS,
     TEXT,
+    cannot_launch,
     construct_in,
+    device_function_in,
+    is_device_function,
     lists,
     plain,
 )
@@ -50,10 +53,10 @@ def meaning(failure: Failure) -> str:
     return plain(reasons[0].text) if reasons else failure.text
 
 
-@MISTAKES.enter(r"Untyped global name '(\w+)'|Cannot determine Numba type of <class '([\w.]+)'>")
+@MISTAKES.enter(r"Untyped global name '(\w+)'|Cannot determine Numba type of <class '([^']+)'>")
 def _value_from_outside(failure: Failure, found: re.Match[str]) -> str | None:
     text = found.string
-    named, typed = re.search(r"name '(\w+)'", text), re.search(r"<class '([\w.]+)'>", text)
+    named, typed = re.search(r"name '(\w+)'", text), re.search(r"<class '([^']+)'>", text)
     if named is None or typed is None:
         return None
     name = named[1]
@@ -154,6 +157,8 @@ def _unknown_attribute(failure: Failure, found: re.Match[str]) -> str:
         return lists()
     if "Literal[str]" in owner or "unicode" in owner:
         return f"Unknown attribute '{name}' of text: {TEXT}"
+    if name in ("forall", "configure") and is_device_function(owner):
+        return cannot_launch(owner)
     said = f"Unknown attribute '{name}' of type {plain(owner)}"
     if "array(" in owner:
         if name in ("append", "extend", "insert"):
@@ -192,8 +197,7 @@ def _iterate(failure: Failure, found: re.Match[str]) -> str:
 @MISTAKES.enter(r"Cannot bind 'args=\((.*)\) kws=\{(.*)\}' to signature '\((.*)\)' due to \"(?:TypeError: )?(.*?)\"")
 def _bind(failure: Failure, found: re.Match[str]) -> str:
     args, keywords, parameters, why = found.groups()
-    named = re.search(r"<device function (\w+) ", failure.text)
-    name = "the function" if named is None else named[1]
+    name = device_function_in(failure.text) or "the function"
     passed = ", ".join(filter(None, [args.rstrip(","), re.sub(r"'(\w+)': ", r"\1=", keywords)]))
     return f"{name}({parameters}) is called with ({plain(passed)}): {why}"
 

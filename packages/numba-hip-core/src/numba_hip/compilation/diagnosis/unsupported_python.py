@@ -87,6 +87,24 @@ def construct_in(shown: str) -> str | None:
     return SETS if re.search(r"\b(reflected )?[sS]et\(", shown) else None
 
 
+def device_function_in(shown: str) -> str | None:
+    """The name of the first function of `jit` among the types *shown*."""
+    found = _DEVICE_FUNCTION.search(shown)
+    return None if found is None else found[1]
+
+
+def is_device_function(shown: str) -> bool:
+    """Whether the type *shown* is that of a function of `jit`."""
+    return shown.startswith("type(<device function ")
+
+
+def cannot_launch(shown: str) -> str:
+    """What is said of a launch in a kernel of the function whose type is *shown*."""
+    name = device_function_in(shown)
+    instead = f"launch {name} from the host, after this one, or call {name}(...) as a function"
+    return f"a kernel cannot launch kernels: {instead}"
+
+
 def split_arguments(shown: str) -> list[str]:
     """The arguments of a call as Numba writes it, ``f(array(float64, 1d, C), int64)``."""
     inner, depth, parts = shown.partition("(")[2].removesuffix(")"), 0, [""]

@@ -251,7 +251,7 @@ def type_of(value: Any, name: str) -> types.Type:
         _check_fields(value, name)
         raise KernelArgumentTypeError(
             f"argument {name!r} is a {type(value).__name__} (Numba type {found}); kernels take numbers, arrays and "
-            "tuples of them"
+            f"tuples of them{_remedy(value, name)}"
         )
     return found
 
@@ -265,6 +265,8 @@ def _check_fields(value: Any, name: str) -> None:
 
 def _remedy(value: Any, name: str) -> str:
     """What to pass instead of *value*, whose class kernels do not support."""
+    if isinstance(value, (list, range)):
+        return f"; pass np.array({name})"
     if hasattr(value, "columns") and hasattr(value, "to_numpy"):
         return f"; pass a column of it, {name}['...'].to_numpy(), or all as an array, {name}.to_numpy()"
     if hasattr(value, "to_numpy"):

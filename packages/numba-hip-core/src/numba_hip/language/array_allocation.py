@@ -41,6 +41,14 @@ class _Allocation(AttributeTemplate):
 typing.register_attr(_Allocation)
 
 
+PYTHONS = {
+    float: "np.float64, or np.float32, which has half of the bytes",
+    int: "np.int64, or np.int32, which has half of the bytes",
+    bool: "np.bool_",
+    complex: "np.complex128, or np.complex64, which has half of the bytes",
+}
+"""Python's own types of numbers, which kernels know as functions, and the dtypes to pass instead."""
+
 MOST_BYTES = 2**31 - 1
 """An array in shared or private memory cannot be larger in any case; devices have limits of their own."""
 
@@ -51,6 +59,8 @@ def constant_shape(function: str, shape: types.Type) -> tuple[int, ...]:
     extents = []
     for member in members:
         extent = given(member)
+        if isinstance(member, types.Float):
+            raise TypingError(f"{function}: the shape has a {member}; divide with // instead of /, or write a constant")
         if extent is None:
             raise RequireLiteralValue(
                 f"{function}: the shape must consist of constants, got {shape}; if a size is known only at run time, "
@@ -95,7 +105,10 @@ def element_type(function: str, dtype: types.Type) -> types.Type:
     vector = element_of(dtype)
     if vector is not None:
         return vector
-    raise TypingError(f"{function}: the dtype has to be a type of numbers or of vectors, got {dtype}")
+    shown = dtype
+    if isinstance(dtype, types.Function) and (meant := PYTHONS.get(dtype.typing_key)) is not None:
+        shown = f"Python's {dtype.typing_key.__name__}; pass {meant}"
+    raise TypingError(f"{function}: the dtype has to be a type of numbers or of vectors, got {shown}")
 
 
 def bytes_of(function: str, context: Any, shape: Sequence[int], dtype: types.Type, most: int | None) -> int:

@@ -8,6 +8,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.core.errors import TypingError
 
+from hip_runtime.said_names import our
 from numba_hip.language.stub import Lower, device_function
 
 
@@ -15,7 +16,10 @@ from numba_hip.language.stub import Lower, device_function
 def array_like(ndarray: types.Type) -> tuple[types.Type, Lower]:
     """``const.array_like(ndarray)``: *ndarray*, a NumPy array that the kernel captured, in constant memory."""
     if not isinstance(ndarray, types.Array):
-        raise TypingError(f"hip.const.array_like takes an array that the kernel captured, got {ndarray}")
+        raise TypingError(
+            f"{our('const.array_like')} takes an array that the kernel captured, got {ndarray}; make one above the "
+            "kernel, with np.array(...)"
+        )
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         return args[0]

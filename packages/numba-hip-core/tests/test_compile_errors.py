@@ -380,6 +380,9 @@ DECORATED = [
     ("hip.jit('void(flaot32[:])')", SignatureError, "there is no type flaot32; did you mean 'float32'"),
     ("hip.jit('void(float32[:')", SignatureError, r"'\[' was never closed; write it as in"),
     ("hip.jit(fast_math=True)", OptionError, "no option fast_math; did you mean 'fastmath'"),
+    ("hip.jit(restype=None, argtypes=[])", OptionError, r"no option argtypes, restype: .* go first.*hip.jit\('void"),
+    ("hip.jit(argtypes=[], fast_math=1)", OptionError, "no option argtypes .a signature goes first., fast_math; did"),
+    ("hip.jit(argtypes=[], bind=True)", OptionError, "bind .a kernel is loaded when it is launched."),
     ("hip.jit(parallel=True)", OptionError, r"no option parallel \(a kernel runs in parallel"),
     ("hip.jit(nopython=True)", OptionError, "no option nopython"),
 ]

@@ -189,13 +189,24 @@ NEEDLESS = {
 NOT_OURS = {
     **NEEDLESS,
     "target": "the device is chosen when a kernel is launched, see select_device",
+    "argtypes": "a signature goes first",
+    "restype": "a signature goes first",
+    "bind": "a kernel is loaded when it is launched",
     "locals": "variables have the types that they are assigned: np.float32(x)",
 }
 """Options of Numba's other decorators, and why there is no need for them."""
 
+SIGNATURE_PARTS = frozenset({"argtypes", "restype"})
+"""Options that the first releases of Numba CUDA had in the place of a signature."""
+
 
 def _describe_unknown(unknown: list[str], known: list[str]) -> str:
     """The error message for unknown options."""
+    if not set(unknown) - SIGNATURE_PARTS:
+        return (
+            f"{our('jit')} has no option {', '.join(unknown)}: the types of the arguments go first, as a signature, "
+            f"{our('jit')}('void(float32[:], int32)'), or can be left out: each launch compiles for those it has"
+        )
     described = [name + (f" ({NOT_OURS[name]})" if name in NOT_OURS else hint(name, known)) for name in unknown]
     return f"{our('jit')} has no option {', '.join(described)}; it knows {', '.join(known)}"
 

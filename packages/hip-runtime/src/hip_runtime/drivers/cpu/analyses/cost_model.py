@@ -198,7 +198,7 @@ class _Estimate:
         self._unit_stride_loops = {
             loop
             for loop in innermost_loops(shapes)
-            if loop not in self._short_loops and unit_stride.has_unit_stride(loop)
+            if loop not in self._short_loops and unit_stride.has_unit_stride(loop) and not self._is_in_record(loop)
         }
         self._running = RunningLanes(shapes, width, are_waves=False)
         self.of_idle_lanes = 0.0
@@ -255,6 +255,19 @@ class _Estimate:
             if loops:
                 alone[loops[-1]] = alone.get(loops[-1], 0.0) + scalar_block
         return scalar + sum(self._waits(loop, alone.get(loop, 0.0)) for loop in innermost_loops(self._shapes)), vector
+
+    def _is_in_record(self, loop: frozenset[Block]) -> bool:
+        """Whether *loop* goes through neighbours in memory of which other lanes' are few elements behind, as through
+        the colours of a pixel: it is short."""
+        for block in loop:
+            for value in block.instructions:
+                if value.opcode in ("load", "store"):
+                    nbytes = self._size_of(accessed_type(value))
+                    shape = self._shapes.of(value.operands[-1], block)
+                    is_near = shape is not VARYING and nbytes < abs(shape) <= MAX_STRIDE * nbytes
+                    if is_near and self._steps.step(value.operands[-1], loop) == nbytes:
+                        return True
+        return False
 
     def _share(self, block: Block) -> float:
         """The part of a gang's lanes that can run *block*, behind ``if tx == 0`` one of them."""

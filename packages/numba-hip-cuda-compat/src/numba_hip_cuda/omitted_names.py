@@ -163,9 +163,8 @@ LEFT_OUT = (
         descriptor: CUDATargetOptions
         descriptor.CUDATarget: options
         dispatcher: CUDACache CUDACacheImpl CompilingCounter cuda_fp16_math_funcs reshape_funcs
-        dispatcher.CUDADispatcher: add_overload call dump enable_caching get_call_template get_compile_result
-        get_function_type get_metadata inspect_lto_ptx inspect_sass_cfg targetctx
-        targetdescr typeof_pyval typingctx
+        dispatcher.CUDADispatcher: add_overload call dump get_call_template get_compile_result get_function_type
+        inspect_lto_ptx inspect_sass_cfg targetctx targetdescr typingctx
         flags.CUDAFlags: compute_capability lto max_registers nvvm_options
         lowering: CUDALower
         simulator.compiler: declare_device_function

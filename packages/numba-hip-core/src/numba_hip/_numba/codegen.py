@@ -7,9 +7,24 @@ from typing import Any, ClassVar
 
 from llvmlite import binding as llvm
 from llvmlite import ir
-from numba.core.codegen import Codegen, CodeLibrary
+from numba.core.codegen import _CFG, Codegen, CodeLibrary
 
-__all__ = ["CodeGenerator", "LoweringLibrary"]
+__all__ = ["CodeGenerator", "LoweringLibrary", "control_flow"]
+
+
+class _Text:
+    """LLVM IR as Numba's graphs want it: something with functions."""
+
+    def __init__(self, code: str) -> None:
+        self._module = llvm.parse_assembly(code)
+
+    def get_function(self, name: str) -> Any:
+        return self._module.get_function(name)
+
+
+def control_flow(code: str, name: str, py_func: Any, drawing: dict[str, Any]) -> Any:
+    """Numba's control flow graph of the function *name* in the LLVM IR *code*; *drawing* are its options."""
+    return _CFG(_Text(code), name, py_func, **drawing)
 
 
 class LoweringLibrary(CodeLibrary):

@@ -39,6 +39,7 @@ from numba_hip.dispatch.launch import (
 )
 from numba_hip.dispatch.launch_context import compiling_for
 from numba_hip.dispatch.loading import LoadedKernel, keep_machine_code, load_kernel
+from numba_hip.dispatch.numba_methods import NumbaMethods
 from numba_hip.dispatch.overloads import Overloads
 from numba_hip.dispatch.transfer import ArgumentCopies, check_capture
 from numba_hip.errors import SHORTENED, DeviceFunctionError, hide_frames, without_own_frames
@@ -51,7 +52,7 @@ OWN_MODULES = "numba_hip."
 NO_STAND_INS: Mapping[int, StandIn] = {}
 
 
-class Dispatcher(Overloads, Explained):
+class Dispatcher(Overloads, Explained, NumbaMethods):
     """A function of ``hip.jit``: launched as ``kernel[grid, block](...)``, or called from other kernels.
 
     Each new tuple of argument types is compiled once for each kind of device. Made by `numba_hip.jit`.
@@ -196,8 +197,13 @@ class Dispatcher(Overloads, Explained):
 
     def _forget_code(self) -> None:
         super()._forget_code()
+        self._forget_launches()
+        self._specialisations.clear()
+
+    def _forget_launches(self) -> None:
+        """Let go of what launches found out."""
         self._recent = None
-        for made in (self._loaded, self._configured, self._shapes, self._ready, self._specialisations):
+        for made in (self._loaded, self._configured, self._shapes, self._ready):
             made.clear()
 
     @property
@@ -363,6 +369,7 @@ class Dispatcher(Overloads, Explained):
             "options": self.options,
             "device": self.is_device_function,
             "explicit": self._explicit,
+            "closed": self._closed,
             "device_signatures": self.device_signatures,
             "specialized": self.specialized,
             "extensions": self.extensions,
@@ -375,6 +382,7 @@ class Dispatcher(Overloads, Explained):
         options: CompileOptions,
         device: bool,
         explicit: list[Types],
+        closed: list[Types],
         device_signatures: dict[Types, types.Type | None],
         specialized: bool,
         extensions: list[ArgumentExtension],
@@ -382,5 +390,6 @@ class Dispatcher(Overloads, Explained):
         """Restore the pickled state; nothing is compiled before it is needed."""
         self.__init__(py_func, options, device=device, extensions=extensions)  # type: ignore[misc]
         self._explicit = explicit
+        self._closed = closed
         self.device_signatures = device_signatures
         self.specialized = specialized

@@ -74,6 +74,8 @@ class Overloads(Inspection, KernelCallable):
         """The only signatures of a device function that was given some: result types, where they say one."""
         self._by_target: dict[tuple[str, Types, Extents | None], KernelCode] = {}
         self._explicit: list[Types] = []
+        self._closed: list[Types] = []
+        """The types that there is code for, where no others may be compiled."""
         # of the arguments so far: the ids of their types stay the same as long as they live
         self._given: set[types.Type] = set()
         self._cache: KernelCache | None = None
@@ -134,10 +136,11 @@ class Overloads(Inspection, KernelCallable):
 
     def _choose(self, given: Types, target: str) -> Types:
         """The types that this kernel is compiled for where arguments of types *given* are passed."""
-        if not self._explicit:
+        known = self._explicit or self._closed
+        if not known:
             return given
         self._given.update(given)
-        return choose_overload(self.py_func, self.parameters.names_of(given), self._explicit, given, target)
+        return choose_overload(self.py_func, self.parameters.names_of(given), known, given, target)
 
     def _shown_signatures(self) -> str:
         return "; ".join(", ".join(map(str, args)) for args in self.overloads)

@@ -516,14 +516,14 @@ def test_records_are_views():
 
 def test_names_of_numba_cuda():
     array = rt.to_device(np.arange(12, dtype=np.int32).reshape(3, 4))
-    assert array.gpu_data is array.buffer
+    assert array.memory is array.buffer
     part = array[1:, 1]
-    assert part.gpu_data.address == array.address + 20
-    assert part.alloc_size == part.gpu_data.nbytes == part.gpu_data.size == 20
-    assert part.device_ctypes_pointer.value == part.gpu_data.device_pointer == part.address
+    assert part.memory.address == array.address + 20
+    assert part.alloc_size == part.memory.nbytes == part.memory.size == 20
+    assert part.device_ctypes_pointer.value == part.memory.device_pointer == part.address
     with pytest.raises(ArrayError, match="bytes 8 to 40 are not within the 20"):
-        part.gpu_data.view(8, 40)
-    inner = part.gpu_data.view(4)
+        part.memory.view(8, 40)
+    inner = part.memory.view(4)
     assert (inner.address, inner.nbytes) == (part.address + 4, 16)
     assert inner.device_ctypes_pointer.value == inner.address
 

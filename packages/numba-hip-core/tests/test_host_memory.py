@@ -195,3 +195,33 @@ def test_memory_by_its_bytes():
     host = np.arange(4)
     memory = context.mempin(host, host.ctypes.data, host.nbytes, mapped=context.device.is_cpu)
     assert (memory.device_ctypes_pointer.value, memory.size, memory.owner is host) == (host.ctypes.data, 32, True)
+
+
+@pytest.mark.parametrize("make", [hip.mapped_array, hip.managed_array])
+def test_mapped_arrays_have_what_device_arrays_have(make):
+    array = make(10, np.int32)
+    array[:] = range(10)
+    assert array.__cuda_memory__
+    assert array.__cuda_ndarray__
+    assert array.gpu_data == array.as_cuda_arg() == array.device_array.gpu_data
+    assert array[2:5].gpu_data == array.gpu_data.view(8, 20)
+    assert (array.alloc_size, array[::2].alloc_size) == (40, 36)
+    assert [part.copy_to_host().tolist() for part in array.split(4)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    stream = hip.stream()
+    bound = array.bind(stream)
+    assert (bound.stream, array.stream, type(bound)) == (stream, hip.mapped_array(1).stream, type(array))
+    array.stream = stream
+    assert array.stream is array.device_array.stream is stream
+    bound[0] = 7
+    assert array[0] == 7
+    copied = array + 1
+    assert copied.stream is not None
+    assert not hasattr(copied, "__cuda_memory__")
+    with pytest.raises(ArrayError, match="was computed from a mapped one"):
+        copied.gpu_data  # noqa: B018
+
+
+@pytest.mark.cpu_device("HIP shares memory of its own alone")
+def test_a_mapped_array_for_another_process():
+    handle = hip.mapped_array(4).get_ipc_handle()
+    assert (handle.shape, len(handle._ipc_handle.handle) > 0) == ((4,), True)

@@ -16,6 +16,7 @@ from hip_runtime import config as runtime_config
 from hip_runtime.errors import ArrayError
 from numba_hip.host.contexts import set_memory_manager
 from numba_hip.host.memory_managers import GetIpcHandleMixin, HostOnlyMemoryManager, MemoryManagerError, MemoryPointer
+from numba_hip.host.memory_pointers import DeadMemoryError, MemoryInUseError
 
 pytestmark = pytest.mark.skipif(not hip_runtime.current_device().is_cpu, reason="the plugin gives memory of the host")
 
@@ -139,8 +140,13 @@ def test_handles_are_those_of_the_driver_by_default() -> None:
     opened[0] = 7
     handle.close()
     assert array.copy_to_host().tolist() == [0, 1, 7, 3, 4, 5]
-    assert handle.open(context).nbytes == 32
+    memory = handle.open(context)
+    assert (memory.nbytes, isinstance(memory, hip.MemoryPointer)) == (32, True)
+    with pytest.raises(MemoryInUseError, match="or close the handle, and it is freed"):
+        memory.free()
     handle.close()
+    with pytest.raises(DeadMemoryError, match="32 bytes at 0x[0-9a-f]+, freed> must not be used"):
+        memory.memset(0)
     for wrong in ({"shape": 5}, {"shape": 2, "strides": (-8,)}):
         with pytest.raises(ArrayError, match="does not fit"):
             handle.open_array(context, dtype=np.int64, **wrong)

@@ -193,7 +193,7 @@ def test_each_device_has_its_own_memory():
     after = [context.get_memory_info().free for context in (first, second)]
     assert after[0] == before[0]
     assert after[1] <= before[1] - (8 << 20)
-    kept.close()
+    kept.free()
 
 
 @pytest.mark.cpu_device("GPUs are what they are")

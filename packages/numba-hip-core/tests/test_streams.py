@@ -179,7 +179,7 @@ def test_devices_and_contexts():
         assert (free, total) == context.device.memory_info()
         buffer = context.memalloc(4 << 20)  # HIP counts in blocks of 2 MiB, of which it hands out smaller pieces
         assert context.get_memory_info().free < free
-        buffer.close()
+        buffer.free()
         assert context.get_memory_info().free == free
         context.create_stream().synchronize()
         assert context.create_external_stream(context.create_stream().handle + 0) is not None

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import unittest
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -155,6 +156,72 @@ def test_pointers_are_set_and_told_of(cuda: ModuleType) -> None:
     assert isinstance(pinned, driver.PinnedMemory)
     assert not isinstance(pinned, driver.MappedMemory)
     assert pinned.owned is pinned.owner is not None
+
+
+def test_memory_is_an_instance_of_the_classes_that_programs_ask_for(cuda: ModuleType) -> None:
+    driver, context = cuda.cudadrv.driver, cuda.current_context()
+    memory, array = context.memalloc(64), cuda.device_array(8)
+    for pointer in (memory, memory.own(), memory.view(8), array.gpu_data):
+        assert isinstance(pointer, cuda.MemoryPointer)
+        assert isinstance(pointer, driver.AutoFreePointer)
+        assert driver.is_device_memory(pointer)
+    assert isinstance(context.memhostalloc(8, mapped=True), driver.MappedMemory)
+    assert isinstance(context.memhostalloc(8), driver.PinnedMemory)
+    assert isinstance(context.memallocmanaged(8), driver.ManagedMemory)
+    for made in (cuda.mapped_array(4), cuda.managed_array(4)):
+        assert isinstance(made, cuda.cudadrv.devicearray.DeviceNDArrayBase)
+        assert driver.device_memory_size(made.gpu_data) == made.alloc_size == 32
+    kept = object()
+    before = sys.getrefcount(kept)
+    driver.device_memory_depends(array.gpu_data, kept)
+    assert sys.getrefcount(kept) > before
+    del array, pointer
+    assert sys.getrefcount(kept) == before
+    memory.free()
+    with pytest.raises(driver.DeadMemoryError, match="must not be used any more"):
+        driver.device_memset(memory, 0, 8)
+
+
+def test_arrays_are_made_in_memory_that_a_program_allocated(cuda: ModuleType) -> None:
+    devicearray, context = cuda.cudadrv.devicearray, cuda.current_context()
+    memory = context.memalloc(64)
+    array = devicearray.DeviceNDArray((8,), (8,), np.float64, gpu_data=memory)
+    array.copy_to_device(np.arange(8.0))
+    assert array.gpu_data is memory
+    like = devicearray.from_array_like(np.empty(4), gpu_data=memory.view(32))
+    assert like.copy_to_host().tolist() == [4, 5, 6, 7]
+    with pytest.raises(RuntimeError, match="is used by arrays: delete them and their views"):
+        memory.free()
+    del array, like
+    memory.free()
+    mapped = context.memhostalloc(64, mapped=True)
+    array = devicearray.DeviceNDArray((8,), (8,), np.float64, gpu_data=mapped)
+    array.fill(3)
+    assert np.ndarray(8, np.float64, buffer=mapped).tolist() == [3] * 8
+    with pytest.raises(TypeError, match="gpu_data must be a pointer to memory of the device, got ndarray"):
+        devicearray.DeviceNDArray((8,), (8,), np.float64, gpu_data=np.empty(8))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the CPU device shares memory on Linux alone")
+def test_handles_for_other_processes_have_the_attributes_that_programs_send(cuda: ModuleType) -> None:
+    array = cuda.to_device(np.arange(6.0).reshape(2, 3))
+    handle = array.get_ipc_handle()
+    assert handle._ipc_handle is handle.memory
+    assert len(bytes(handle._ipc_handle.handle)) == len(tuple(handle._ipc_handle.handle)) > 0
+    assert handle._array_desc == {"shape": (2, 3), "strides": (24, 8), "dtype": array.dtype}
+
+
+def test_a_file_is_read_once(cuda: ModuleType, tmp_path: Path) -> None:
+    from numba.cuda.utils import cached_file_read
+
+    file = tmp_path / "code.cu"
+    file.write_text("int f();")
+    assert cached_file_read(str(file)) == "int f();"
+    file.write_text("other")
+    assert cached_file_read(str(file)) == "int f();"
+    assert cached_file_read(str(file), how="rb") == b"other"
+    with pytest.raises(AttributeError, match="numba_hip_cuda poses as numba.cuda"):
+        cuda.utils.cached_file_write  # noqa: B018
 
 
 def test_contexts_are_pushed_and_popped(cuda: ModuleType) -> None:

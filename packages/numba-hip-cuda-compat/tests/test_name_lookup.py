@@ -110,7 +110,7 @@ def test_arrays_of_given_strides(cuda: ModuleType) -> None:
     array.copy_to_device(np.arange(10.0).reshape(1, 10))
     same = DeviceNDArray((10,), (8,), np.float64, gpu_data=array.gpu_data)
     np.testing.assert_array_equal(same.copy_to_host(), np.arange(10.0))
-    with pytest.raises(TypeError, match="gpu_data must be a buffer of the device, got int"):
+    with pytest.raises(TypeError, match="gpu_data must be a pointer to memory of the device, got int"):
         DeviceNDArray(3, 8, np.float64, gpu_data=17)
     host = np.array([(1, 2.5)], [("a", "i4"), ("b", "f8")])[0]
     record, new = auto_device(host)

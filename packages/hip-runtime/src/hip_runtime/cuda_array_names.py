@@ -32,12 +32,27 @@ class ArrayNames:
             raise AttributeError("_numba_type_")
         return ArrayNames.numba_type(self)
 
+    memory_pointer: ClassVar[Callable[[Any], Any] | None] = None
+    """Set by a layer above that has pointers to memory: gives that of an array."""
+
+    __cuda_memory__ = True
+    __cuda_ndarray__ = True
+
     @property
-    def gpu_data(self) -> Buffer:
+    def memory(self) -> Buffer:
         """The memory of this array alone, from its first byte to its last; it keeps the whole allocation alive."""
         first, end = self.layout.extent
         start = self.address + first - self.buffer.address
         return self.buffer.view(start, start + end - first)
+
+    @property
+    def gpu_data(self) -> Any:
+        """`memory`, or with a layer above the `numba_hip.MemoryPointer` to it."""
+        return self.memory if ArrayNames.memory_pointer is None else ArrayNames.memory_pointer(self)
+
+    def as_cuda_arg(self) -> Any:
+        """``gpu_data``."""
+        return self.gpu_data
 
     @property
     def alloc_size(self) -> int:
@@ -54,3 +69,8 @@ class ArrayNames:
 def set_numba_type(give: Callable[[DeviceArray], Any]) -> None:
     """Register *give* as the function that returns the Numba type of device arrays."""
     ArrayNames.numba_type = staticmethod(give)
+
+
+def set_memory_pointer(give: Callable[[DeviceArray], Any]) -> None:
+    """Register *give* as the function that returns ``gpu_data`` of device arrays."""
+    ArrayNames.memory_pointer = staticmethod(give)

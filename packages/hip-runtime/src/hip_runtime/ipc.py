@@ -110,10 +110,20 @@ class IpcArrayHandle:
     @classmethod
     def of(cls, array: DeviceArray) -> IpcArrayHandle:
         """The handle of *array*, by the memory manager of its device. Raises as `IpcHandle.of`."""
-        device, buffer = array.device, array.gpu_data
+        device, buffer = array.device, array.memory
         give = getattr(device.memory_manager, "ipc_handle", None)
         memory = IpcHandle.of(buffer, device) if give is None else give(buffer)
         return cls(memory, array.shape, array.strides, array.dtype, array.address - buffer.address)
+
+    @property
+    def _ipc_handle(self) -> Any:
+        """``memory``, under the name that Numba CUDA keeps it: programs send ``_ipc_handle.handle``."""
+        return self.memory
+
+    @property
+    def _array_desc(self) -> dict[str, Any]:
+        """What the array is, under Numba CUDA's name."""
+        return {"shape": self.shape, "strides": self.strides, "dtype": self.dtype}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_opened": None}

@@ -139,6 +139,11 @@ class Buffer:
             self._finalizer()
 
     @property
+    def is_owner(self) -> bool:
+        """Whether it releases the memory, which otherwise is another's."""
+        return self._finalizer is not None
+
+    @property
     def closed(self) -> bool:
         """Whether `close` released the memory."""
         return self._finalizer is not None and not self._finalizer.alive

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from hip_runtime.copying import bytes_to_device, bytes_to_host, host_layout
 from hip_runtime.foreign_arrays import host_array
 from hip_runtime.layout import Layout, check_numbers, normalise_shape, normalise_strides
 from hip_runtime.stream_handle import stream_handle
+from numba_hip.host.host_memory import MappedArray
+from numba_hip.host.memory_pointers import MemoryPointer
 from numba_hip_cuda.standin_classes import Standin
 
 HostArray = np.ndarray[Any, Any]
@@ -34,6 +36,8 @@ def from_array_like(ary: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceAr
     """A new device array with the shape, element type and order of *ary*, or a view of *gpu_data* with that shape."""
     if gpu_data is None:
         return numba_hip.device_array_like(ary, stream=stream)
+    if isinstance(gpu_data, (Buffer, MemoryPointer)):
+        return DeviceNDArray(ary.shape, ary.strides, ary.dtype, stream, gpu_data)
     whole = verify_cuda_ndarray_interface(gpu_data)
     if whole.nbytes != ary.nbytes:
         raise ValueError(f"gpu_data has {whole.nbytes} bytes, an array like ary needs {ary.nbytes}")
@@ -54,7 +58,7 @@ def from_record_like(rec: Any, stream: Any = 0, gpu_data: Any = None, *, content
 class DeviceNDArray(metaclass=Standin):
     """The class of every device array. Calling it makes one with the given strides, in *gpu_data* if given."""
 
-    stands_for = (DeviceArray,)
+    stands_for: ClassVar[tuple[type, ...]] = (DeviceArray,)
 
     def __new__(  # type: ignore[misc]
         cls, shape: Any, strides: Any, dtype: Any, stream: Any = 0, gpu_data: Any = None
@@ -69,9 +73,18 @@ class DeviceNDArray(metaclass=Standin):
             return DeviceArray(
                 layout, kind, buffer, device=device, address=buffer.address - first, stream=stream or None
             )
-        if not isinstance(gpu_data, Buffer):
-            raise TypeError(f"gpu_data must be a buffer of the device, got {type(gpu_data).__name__}")
-        return DeviceArray(layout, kind, gpu_data, device=device, stream=stream or None)
+        return DeviceArray(layout, kind, _buffer_of(gpu_data), device=device, stream=stream or None)
+
+
+def _buffer_of(gpu_data: Any) -> Buffer:
+    """The memory *gpu_data*: a pointer, mapped memory of the host, or a buffer; `TypeError`."""
+    if isinstance(gpu_data, Buffer):
+        return gpu_data
+    if isinstance(gpu_data, MappedArray):
+        return gpu_data.device_array.memory
+    if isinstance(gpu_data, MemoryPointer):
+        return gpu_data.as_buffer()
+    raise TypeError(f"gpu_data must be a pointer to memory of the device, got {type(gpu_data).__name__}")
 
 
 class DeviceRecord(metaclass=Standin):

@@ -285,6 +285,9 @@ _MODULES: Mapping[str, PosedModule] = {
             "CUDATypingContext": "numba_hip.targets.typing:HipTypingContext",
         }
     ),
+    f"{CUDA}.utils": PosedModule(
+        names={"cached_file_read": "numba_hip_cuda.cached_files:cached_file_read"}, rest="numba.core.utils"
+    ),
     f"{CUDA}.testing": PosedModule(names={}, rest="numba_hip_cuda.testing", beyond="numba_hip_cuda.amd.testing"),
 }
 """The modules that numba-cuda uses from Numba rather than copying them."""
@@ -312,6 +315,5 @@ FORWARDED: Mapping[str, str] = {
     f"{CUDA}.misc": "numba.misc",
     f"{CUDA}.serialize": "numba.core.serialize",
     f"{CUDA}.typeconv": "numba.core.typeconv",
-    f"{CUDA}.utils": "numba.core.utils",
 }
 """Modules of `numba.cuda` that are replaced as a whole by a module of `numba_hip` or Numba, with their submodules."""

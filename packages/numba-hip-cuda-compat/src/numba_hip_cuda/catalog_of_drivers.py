@@ -95,7 +95,7 @@ MODULES: Mapping[str, PosedModule] = {
             ),
             "NumbaCUDAMemoryManager": "numba_hip.host.memory_managers:DriverMemory",
             "LinkerError": "numba_hip.errors:LinkedCodeError",
-            **from_module("numba_hip_cuda.errors", "DeadMemoryError"),
+            "DeadMemoryError": "numba_hip.host.memory_pointers:DeadMemoryError",
             **from_module("numba_hip_cuda.toolkit", "driver", "Driver", "_Linker", "_have_nvjitlink"),
             **from_module(
                 "numba_hip_cuda.arrays",

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import hip_runtime
+from hip_runtime import DeviceArray
 from hip_runtime.layout import Layout
 from numba_hip.host.host_memory import ManagedArray, MappedArray
 from numba_hip_cuda.arrays import DeviceNDArray, array_core, device_pointer
@@ -15,7 +16,9 @@ errmsg_contiguous_buffer = "the array is not contiguous; numpy.ascontiguousarray
 
 
 class DeviceNDArrayBase(DeviceNDArray):
-    """The class of every device array."""
+    """The class of every device array, and of arrays of the host whose memory kernels use."""
+
+    stands_for = (DeviceArray, MappedArray)
 
 
 class _NotManaged(Standin):

@@ -8,8 +8,10 @@ from typing import Any
 
 import hip_runtime
 import numba_hip
+from hip_runtime import Buffer
 from hip_runtime.errors import UnknownDeviceError
 from numba_hip.host.contexts import Context, DeviceScope
+from numba_hip.host.memory_pointers import BufferMemory
 from numba_hip_cuda.standin_classes import Standin
 
 TOOLKIT = (13, 0)
@@ -139,5 +141,10 @@ def get_devptr_for_active_ctx(ptr: int) -> int:
 
 
 def device_memory_depends(devmem: Any, *objs: Any) -> None:
-    """Keep *objs* alive as long as *devmem*, a `numba_hip.MemoryPointer` or another object that can have attributes."""
-    devmem._depends_ = [*getattr(devmem, "_depends_", ()), *objs]
+    """Keep *objs* alive as long as the memory *devmem*: a `numba_hip.MemoryPointer`, as of arrays, or another object
+    that can have attributes."""
+    kept = devmem.buffer if isinstance(devmem, BufferMemory) else devmem
+    if isinstance(kept, Buffer):  # of an array, which makes its pointers anew
+        kept.owner = (kept.owner, *objs)
+        return
+    kept._depends_ = [*getattr(kept, "_depends_", ()), *objs]

@@ -37,7 +37,3 @@ class NvrtcSupportError(ImportError):
 
 class CCSupportError(RuntimeError):
     """A compute capability that the toolkit does not support."""
-
-
-class DeadMemoryError(RuntimeError):
-    """Memory that has already been freed."""

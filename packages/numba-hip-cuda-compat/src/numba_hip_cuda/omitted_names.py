@@ -99,22 +99,14 @@ LEFT_OUT = (
         "code objects are loaded by hip_runtime.Device.load, which takes those of hip_devicelib",
         names="""
         cudadrv.driver: inspect_obj_content load_module_image
-        cudadrv.driver.Context: create_module_image create_module_ptx unload_module modules
         cudadrv.driver.CudaPythonModule: context get_function get_global_symbol initialized object_code setup
         setup_functions teardown_functions
         cudadrv.driver.CudaPythonFunction: blockdim cache_config griddim set_shared_memory_carveout sharedmem stream
         """,
     ),
     OmittedNames(
-        "contexts are HIP's own, one for each device",
-        names="cudadrv.driver.Context: allocations extras handle",
-    ),
-    OmittedNames(
         "who refers to memory is counted by Python",
-        names="""
-        cudadrv.driver.AutoFreePointer: refct  cudadrv.driver.MemoryPointer: refct
-        cudadrv.driver.HostOnlyCUDAMemoryManager: allocations
-        """,
+        names="cudadrv.driver.HostOnlyCUDAMemoryManager: allocations",
     ),
     OmittedNames(
         "HIP says whether memory can be shared when it is opened",
@@ -124,7 +116,6 @@ LEFT_OUT = (
         "arrays are made with their memory, by numba_hip.mapped_array and its relatives",
         names="""
         cudadrv.devicearray.ManagedNDArray: device_setup  cudadrv.devicearray.MappedNDArray: device_setup
-        cudadrv.devicearray.DeviceNDArrayBase: as_cuda_arg
         """,
     ),
     OmittedNames(
@@ -170,7 +161,6 @@ LEFT_OUT = (
         simulator.compiler: declare_device_function
         target: VALID_CHARS
         target.CUDATargetContext: build_list insert_string_const_addrspace optimize_function
-        utils: cached_file_read
         """,
     ),
     OmittedNames(

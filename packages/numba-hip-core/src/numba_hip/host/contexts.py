@@ -6,18 +6,21 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import hip_runtime
 from hip_runtime import Buffer, Device, Event, PendingReleases
+from hip_runtime.cuda_array_names import set_memory_pointer
 from hip_runtime.errors import HipRuntimeError
 from hip_runtime.module import Function
 from numba_hip.host import memory_managers, streams
-from numba_hip.host.host_memory import HostArray, MappedArray, managed_array, mapped_array
+from numba_hip.host.context_state import ContextContents
 from numba_hip.host.memory_managers import BaseMemoryManager, DriverMemory, MemoryInfo, MemoryPointer, PluginMemory
+from numba_hip.host.memory_pointers import pointer_to
 from numba_hip.host.streams import Stream
+
+if TYPE_CHECKING:
+    from numba_hip.host.host_bytes import ManagedBytes, MappedBytes, PinnedBytes
 
 _local = threading.local()
 
@@ -35,7 +38,7 @@ class ContextError(HipRuntimeError, RuntimeError):
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Context:
+class Context(ContextContents):
     """The state of *device* that a thread works with. Two contexts of one device are equal."""
 
     def __init__(self, device: Device) -> None:
@@ -89,23 +92,28 @@ class Context:
         """
         return self.memory_manager.get_ipc_handle(memory)
 
-    def memalloc(self, bytesize: int) -> Buffer:
-        """A buffer of *bytesize* bytes on the device."""
-        return self.device.allocate(bytesize)
+    def memalloc(self, bytesize: int) -> MemoryPointer:
+        """*bytesize* bytes of the device, which the result owns."""
+        buffer = self.device.allocate(bytesize)
+        return self._note(MemoryPointer(self, buffer.address, bytesize, finalizer=buffer.close))
 
     def memhostalloc(
         self, bytesize: int, mapped: bool = False, portable: bool = False, wc: bool = False
-    ) -> HostArray | MappedArray:
-        """*bytesize* bytes of page-locked host memory as an array, which kernels can access if it is *mapped*.
+    ) -> PinnedBytes | MappedBytes:
+        """*bytesize* bytes of page-locked host memory, which kernels can access if it is *mapped*.
 
         *portable* and *wc* (write-combining) are hints that change nothing here.
         """
-        del portable, wc
-        return mapped_array(bytesize, np.uint8) if mapped else hip_runtime.pinned_array(bytesize, np.uint8)
+        from numba_hip.host.host_bytes import mapped_bytes, pinned_bytes  # when it is needed
 
-    def memallocmanaged(self, bytesize: int, attach_global: bool = True) -> MappedArray:
-        """*bytesize* bytes of memory that migrates to where it is used, as an array."""
-        return managed_array(bytesize, np.uint8, attach_global=attach_global)
+        del portable, wc
+        return mapped_bytes(bytesize) if mapped else pinned_bytes(bytesize)
+
+    def memallocmanaged(self, bytesize: int, attach_global: bool = True) -> ManagedBytes:
+        """*bytesize* bytes of memory that migrates to where it is used."""
+        from numba_hip.host.host_bytes import managed_bytes  # when it is needed
+
+        return managed_bytes(bytesize, attach_global)
 
     def mempin(self, owner: Any, pointer: Any, size: int, mapped: bool = False) -> MemoryPointer:
         """Page-lock the *size* bytes at *pointer*, which *owner* keeps alive, by the memory manager of the device."""
@@ -143,9 +151,10 @@ class Context:
         """See `numba_hip.per_thread_default_stream`."""
         return streams.per_thread_default_stream()
 
-    def open_ipc_handle(self, handle: bytes, size: int) -> Buffer:
-        """The first *size* bytes of the memory for which another process created *handle*; closing it releases them."""
-        return hip_runtime.IpcHandle(None, handle, size).open_on(self.device)
+    def open_ipc_handle(self, handle: bytes, size: int) -> MemoryPointer:
+        """The first *size* bytes of the memory for which another process created *handle*, until they are freed."""
+        buffer = hip_runtime.IpcHandle(None, handle, size).open_on(self.device)
+        return MemoryPointer(self, buffer.address, size, finalizer=buffer.close)
 
     def enable_peer_access(self, peer_context: Context, flags: int = 0) -> None:
         """Allow kernels here to use memory of the other context's device. Raises `UnsupportedError` if they cannot."""
@@ -206,11 +215,16 @@ class Context:
         hip_runtime.select_device(_pushed().pop())
 
     def reset(self) -> None:
-        """Wait for all work, and reset the memory manager. Memory, modules and streams live as long as their
-        objects."""
+        """Wait for all work, reset the memory manager, and let go of `modules`.
+
+        Memory, modules and streams live as long as their objects.
+        """
         self.device.synchronize()
+        self.modules.clear()
         self.memory_manager.reset()
 
+
+set_memory_pointer(lambda array: pointer_to(Context(array.device), array.memory))
 
 hip_runtime.device.ADDED.update(
     primary_context=Context,

@@ -13,6 +13,7 @@ import hip_runtime
 from hip_runtime import DeviceArray, Stream, current_device
 from hip_runtime.arrays import strides_like
 from hip_runtime.errors import ArrayError, UnsupportedError
+from hip_runtime.ipc import IpcArrayHandle
 from hip_runtime.ipc import open_ipc_array as _open_ipc_array
 from hip_runtime.layout import Layout
 from hip_runtime.memory import Buffer
@@ -71,6 +72,53 @@ class MappedArray(np.ndarray[Any, Any]):
         if not self.is_mapped:
             raise AttributeError("__cuda_array_interface__")
         return self.device_array.__cuda_array_interface__
+
+    @property
+    def __cuda_memory__(self) -> bool:
+        if not self.is_mapped:
+            raise AttributeError("__cuda_memory__")
+        return True
+
+    __cuda_ndarray__ = __cuda_memory__
+
+    @property
+    def gpu_data(self) -> Any:
+        """Its memory, as of `DeviceArray.gpu_data`."""
+        return self.device_array.gpu_data
+
+    @property
+    def alloc_size(self) -> int:
+        """Bytes from the first to the last element, with what lies between them."""
+        return self.device_array.alloc_size
+
+    @property
+    def stream(self) -> StreamLike:
+        """The stream of its copies; None if this is a copy in ordinary host memory. It can be set."""
+        return None if self._whole is None else self._whole.stream
+
+    @stream.setter
+    def stream(self, stream: StreamLike) -> None:
+        if self._whole is None:
+            raise ArrayError("this array was computed from a mapped one, and is in host memory only")
+        self._whole = self._whole.bind(stream)
+
+    def bind(self, stream: StreamLike = None) -> MappedArray:
+        """The same array with another default `stream` for its copies."""
+        bound: MappedArray = self[...]  # type: ignore[assignment]
+        bound.stream = stream
+        return bound
+
+    def split(self, section: int, stream: StreamLike = None) -> Iterator[DeviceArray]:
+        """As `DeviceArray.split`: device arrays over the same memory."""
+        return self.device_array.split(section, stream)
+
+    def get_ipc_handle(self) -> IpcArrayHandle:
+        """As `DeviceArray.get_ipc_handle`; `hip_runtime.errors.HipRuntimeError` if this memory cannot be shared."""
+        return self.device_array.get_ipc_handle()
+
+    def as_cuda_arg(self) -> Any:
+        """``gpu_data``."""
+        return self.gpu_data
 
     def copy_to_host(self, ary: HostArray | None = None, stream: StreamLike = None) -> HostArray:
         """As `DeviceArray.copy_to_host`."""

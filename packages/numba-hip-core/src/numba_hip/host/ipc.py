@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import hip_runtime
-from hip_runtime import Buffer, DeviceArray
+from hip_runtime import DeviceArray
+from numba_hip.host.memory_pointers import BufferMemory, MemoryPointer
 
 if TYPE_CHECKING:
     from numba_hip.host.contexts import Context
@@ -14,15 +15,15 @@ if TYPE_CHECKING:
 class IpcHandle(hip_runtime.IpcHandle):
     """Memory of one process that others can open; created by `Context.get_ipc_handle`, and pickled."""
 
-    def open(self, context: Context) -> Buffer:
+    def open(self, context: Context) -> MemoryPointer:
         """The memory, for the device of *context*. Raises `hip_runtime.errors.ArrayError` if it is already open."""
-        return self.open_on(context.device)
+        return BufferMemory(context, self.open_on(context.device))
 
-    def open_direct(self, context: Context) -> Buffer:
+    def open_direct(self, context: Context) -> MemoryPointer:
         """`open`: the device uses the memory where it is."""
         return self.open(context)
 
-    def open_staged(self, context: Context) -> Buffer:
+    def open_staged(self, context: Context) -> MemoryPointer:
         """`open`: in HIP, devices of one process access each other's memory directly if they can at all, without a
         copy."""
         return self.open(context)

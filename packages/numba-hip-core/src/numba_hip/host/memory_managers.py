@@ -6,21 +6,31 @@ device, whose memory then comes from its ``memalloc``. Page-locked or mapped hos
 
 from __future__ import annotations
 
-import ctypes
-import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import hip_runtime
 from hip_runtime import Buffer, Device, MemoryKind, MemoryManager, PendingReleases
 from hip_runtime.errors import ArrayError, HipRuntimeError, UnsupportedError
-from hip_runtime.stream_handle import stream_handle
 from numba_hip.host.ipc import IpcHandle
+from numba_hip.host.memory_pointers import (
+    DeadMemoryError,
+    ManagedMemory,
+    MappedMemory,
+    MemoryInUseError,
+    MemoryPointer,
+    PinnedMemory,
+)
 
 if TYPE_CHECKING:
     from numba_hip.host.contexts import Context
+
+__all__ = [
+    "BaseMemoryManager", "DeadMemoryError", "DriverMemory", "GetIpcHandleMixin", "HostOnlyMemoryManager",
+    "ManagedMemory", "MappedMemory", "MemoryInUseError", "MemoryInfo", "MemoryManagerError", "MemoryPointer",
+    "PinnedMemory", "PluginMemory", "check_manager", "driver_memory", "install",
+]  # fmt: skip
 
 INTERFACE_VERSION = 1
 """The version of the interface that plugins state."""
@@ -35,91 +45,6 @@ class MemoryInfo(NamedTuple):
 
     free: int
     total: int
-
-
-class MemoryPointer:
-    """*size* bytes at *pointer* (an integer, or one of ctypes), as a memory manager returns them.
-
-    *owner* is kept alive. *finalizer*, if given, is called once: by `free`, or when there is no reference any more.
-    """
-
-    def __init__(
-        self, context: Any, pointer: Any, size: int, owner: Any = None, finalizer: Callable[[], object] | None = None
-    ) -> None:
-        self.context = context
-        self.device_pointer = pointer
-        self.size = size
-        self.owner = owner
-        self.is_managed = finalizer is not None
-        """Whether somebody gives the memory back when it is no longer used."""
-        self._finalizer = None if finalizer is None else weakref.finalize(self, finalizer)
-        if self._finalizer is not None:
-            self._finalizer.atexit = False
-
-    @property
-    def device_pointer_value(self) -> int:
-        """The address as a number."""
-        return int(getattr(self.device_pointer, "value", self.device_pointer) or 0)
-
-    @property
-    def device_ctypes_pointer(self) -> ctypes.c_size_t:
-        """The address as an integer of ctypes."""
-        return ctypes.c_size_t(self.device_pointer_value)
-
-    @property
-    def handle(self) -> Any:
-        """The address as it was given."""
-        return self.device_pointer
-
-    def memset(self, byte: int, count: int | None = None, stream: Any = 0) -> None:
-        """Set the first *count* bytes, all by default, to *byte*, 0 to 255; `hip_runtime.errors.ArrayError`."""
-        if not 0 <= byte <= 255:
-            raise ArrayError(f"byte is {byte}; it must be 0 to 255")
-        size = self.size if count is None else count
-        if not 0 <= size <= self.size:
-            raise ArrayError(f"count is {size}; this memory has {self.size} bytes")
-        driver = self.context.device.driver
-        driver.fill(self.device_pointer_value, byte, size, stream_handle(stream))
-
-    def own(self) -> MemoryPointer:
-        """This memory, which lives as long as anybody refers to it."""
-        return self
-
-    def view(self, start: int, stop: int | None = None) -> MemoryPointer:
-        """Bytes *start* to *stop*, the end by default, which keep all of it alive; `hip_runtime.errors.ArrayError`."""
-        end = self.size if stop is None else stop
-        if not 0 <= start <= end <= self.size:
-            raise ArrayError(f"bytes {start} to {end} are not within the {self.size} of this memory")
-        return MemoryPointer(self.context, self.device_pointer_value + start, end - start, owner=self)
-
-    def free(self) -> None:
-        """Release the memory now."""
-        if self._finalizer is not None:
-            self._finalizer()
-
-
-class _HostMemory(MemoryPointer):
-    @property
-    def host_pointer(self) -> Any:
-        """The address for the host."""
-        return self.device_pointer
-
-    @property
-    def owned(self) -> Any:
-        """What keeps the memory alive."""
-        return self.owner
-
-
-class PinnedMemory(_HostMemory):
-    """Page-locked memory of the host."""
-
-
-class MappedMemory(_HostMemory):
-    """Page-locked host memory that kernels can access."""
-
-
-class ManagedMemory(_HostMemory):
-    """Memory that migrates to where it is used."""
 
 
 class BaseMemoryManager(ABC):
@@ -221,7 +146,7 @@ class DriverMemory(GetIpcHandleMixin, HostOnlyMemoryManager):
     def memalloc(self, size: int) -> MemoryPointer:
         """Device memory of the driver."""
         buffer = driver_memory(self.context.device).allocate(size, stream=0)
-        return MemoryPointer(self.context, buffer.address, size, owner=buffer, finalizer=buffer.close)
+        return MemoryPointer(self.context, buffer.address, size, finalizer=buffer.close)
 
     def get_memory_info(self) -> MemoryInfo:
         """As the driver says."""

@@ -9,7 +9,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 PARENT = "cuda"
@@ -62,7 +62,7 @@ class ComputeFinder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if fullname in PACKAGES:
-            if PathFinder.find_spec(fullname, path) is not None:
+            if _is_found_by_others(fullname, path):
                 return None
             return ModuleSpec(fullname, _EmptyLoader(), origin=ORIGIN, is_package=True)
         for name, reason in ABSENT.items():
@@ -72,6 +72,25 @@ class ComputeFinder(MetaPathFinder):
             if _is_within(fullname, name):
                 return _forward(fullname, "numba_hip_cuda.compute" + fullname.removeprefix(name))
         return None
+
+
+class LastFinder(MetaPathFinder):
+    """Comes behind all others: what nobody has and is NVIDIA's is an error that says what to use instead."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname.startswith(f"{PARENT}."):
+            from numba_hip_cuda.nvidia_packages import refuse  # a table that most programs never need
+
+            refuse(fullname)
+        return None
+
+
+def _is_found_by_others(fullname: str, path: Sequence[str] | None) -> bool:
+    """Whether the module can be imported without us: packages that are being edited have finders of their own."""
+    others = (finder for finder in sys.meta_path if finder not in (_finder, _last) and hasattr(finder, "find_spec"))
+    return any(finder.find_spec(fullname, path) is not None for finder in others)
 
 
 def _forward(fullname: str, source: str) -> ModuleSpec:
@@ -99,16 +118,19 @@ def taken() -> str | None:
 
 
 _finder = ComputeFinder()
+_last = LastFinder()
 
 
 def begin() -> None:
     """Find the modules from now on."""
     sys.meta_path.insert(0, _finder)
+    sys.meta_path.append(_last)
 
 
 def end() -> None:
     """Find them no longer, and forget those that were imported. What a program holds keeps working."""
     sys.meta_path.remove(_finder)
+    sys.meta_path.remove(_last)
     for name in [name for name in sys.modules if name.startswith(PARENT) and _is_within(name, PARENT)]:
         module = sys.modules[name]
         forwarded = any(_is_within(name, ours) for ours in (COMPUTE, OLDER))

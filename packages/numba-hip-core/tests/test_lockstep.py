@@ -85,6 +85,58 @@ def test_a_sum_without_barriers(unrolled):
     np.testing.assert_array_equal(out, np.full(LANES, values.sum()))
 
 
+@pytest.mark.parametrize("opt", [False, True])
+def test_functions_that_return_tuples(opt):
+    @hip.jit(device=True)
+    def places(i):
+        if i % 2:
+            return (i, i + 1), 1.0
+        return (i + 1, i), 2.0
+
+    @hip.jit(opt=opt)
+    def kernel(values, out):
+        i = hip.threadIdx.x
+        (one, other), factor = places(i)
+        first = values[0]
+        values[0] = i
+        row, column = i // 8, i % 8
+        out[row, column] = factor * (10 * one + other) + first + out.shape[row % 2]
+
+    out = np.zeros((LANES // 8, 8))
+    kernel[1, LANES](np.full(1, 7), out)
+    lanes = np.arange(LANES)
+    expected = np.where(lanes % 2, 11 * lanes + 1, 2 * (11 * lanes + 10)) + 7
+    expected += np.array(out.shape)[lanes // 8 % 2]
+    np.testing.assert_array_equal(out.ravel(), expected)
+
+
+def test_a_sum_without_barriers_of_a_function_with_a_tuple():
+    """The pattern of warp-synchronous programs for CUDA, for which lock step without optimisation is the diagnosis."""
+
+    @hip.jit(device=True)
+    def places(i):
+        return i // LANES, i % LANES
+
+    @hip.jit(opt=False)
+    def kernel(values, out):
+        shared = hip.shared.array(LANES, np.float64)
+        row, i = places(hip.grid(1))
+        shared[i] = values[row, i]
+        if i < LANES // 2:
+            if LANES == 64:
+                shared[i] += shared[i + 32]
+            shared[i] += shared[i + 16]
+            shared[i] += shared[i + 8]
+            shared[i] += shared[i + 4]
+            shared[i] += shared[i + 2]
+            shared[i] += shared[i + 1]
+        out[row, i] = shared[0]
+
+    values, out = np.arange(3.0 * LANES).reshape(3, LANES), np.zeros((3, LANES))
+    kernel[3, LANES](values, out)
+    np.testing.assert_array_equal(out, np.repeat(values.sum(axis=1), LANES).reshape(3, LANES))
+
+
 def test_rows_of_a_block_rotate():
     @hip.jit
     def kernel(values):

@@ -19,6 +19,7 @@ from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
 from hip_runtime.drivers.cpu.passes.inline import prepare_in_order
+from hip_runtime.drivers.cpu.passes.take_apart import take_apart
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, REGIONS
 from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph
@@ -70,6 +71,8 @@ def _read_in_step(request: KernelRequest) -> KernelGraph:
     item.has_lines = printed.has_lines
     function = read_function(printed, kernel.name, context)
     record("read", function)
+    take_apart(function)
+    record("take_apart", function)
     mark_elementwise_calls(function, printed, context)
     record("mark_elementwise_calls", function)
     elementwise = {value.callee for value in function.instructions() if value.elementwise is not None}

@@ -9,7 +9,7 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 from numba.core.codegen import _CFG, Codegen, CodeLibrary
 
-__all__ = ["CodeGenerator", "LoweringLibrary", "control_flow"]
+__all__ = ["CodeGenerator", "LoweringLibrary", "control_flow", "find_defined"]
 
 
 class _Text:
@@ -25,6 +25,12 @@ class _Text:
 def control_flow(code: str, name: str, py_func: Any, drawing: dict[str, Any]) -> Any:
     """Numba's control flow graph of the function *name* in the LLVM IR *code*; *drawing* are its options."""
     return _CFG(_Text(code), name, py_func, **drawing)
+
+
+def find_defined(code: str, start: str) -> str:
+    """The name of the first function that the LLVM IR *code* defines whose name begins with *start*."""
+    functions = llvm.parse_assembly(code).functions
+    return next(one.name for one in functions if not one.is_declaration and one.name.startswith(start))
 
 
 class LoweringLibrary(CodeLibrary):

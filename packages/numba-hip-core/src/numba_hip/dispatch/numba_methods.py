@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from numba.core import types
 
 from hip_runtime.errors import UnsupportedError
-from numba_hip._numba.codegen import control_flow
+from numba_hip._numba.codegen import control_flow, find_defined
 from numba_hip._numba.typing import fold_argument_types, normalize_signature
 from numba_hip.arguments.argument_types import argument_type
 from numba_hip.compilation.kernel_code import KernelCode
@@ -109,8 +108,7 @@ class NumbaMethods:
         if not self.is_device_function:
             return control_flow(code.llvm(), code.name, self.py_func, drawing)
         text = code.library.get_llvm_str()  # with all that it calls behind it
-        symbol = re.search(rf"^define .*@({symbol_of(self.__name__)}\.\d+)\(", text, re.MULTILINE)
-        return control_flow(text, symbol[1] if symbol else self.__name__, self.py_func, drawing)
+        return control_flow(text, find_defined(text, f"{symbol_of(self.__name__)}."), self.py_func, drawing)
 
     def _compiled(self) -> dict[Types, Any]:
         """What was compiled, by argument types; of a device function for the current device."""

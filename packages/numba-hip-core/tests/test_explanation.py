@@ -228,3 +228,17 @@ def test_warnings_at_the_line() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             kernel[2, 32](matrix, out)
+
+
+@hip.jit
+def by_the_first(x: Any, places: Any, out: Any) -> None:
+    i = hip.grid(1)
+    out[i] = x[i] * 2
+    if hip.threadIdx.x == 0:
+        out[places[i]] = x[places[i]]
+
+
+def test_what_one_lane_does_is_no_gather() -> None:
+    told = by_the_first.explain(f"({VECTOR}, int64[::1], {VECTOR})", block=64)
+    assert "store of float32: by one lane" in notes_at(told, "out[places[i]]")
+    assert not messages_at(told, "out[places[i]]")

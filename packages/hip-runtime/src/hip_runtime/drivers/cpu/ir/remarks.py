@@ -47,6 +47,9 @@ COMBINED = "combined"
 COMPUTED = "computed"
 """On vectors."""
 
+ONE_LANE = "by one lane"
+"""For the only lane that can run it."""
+
 AHEAD = "once, before all blocks"
 """By the prologue of a launch."""
 

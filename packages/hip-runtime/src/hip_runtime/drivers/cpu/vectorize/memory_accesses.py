@@ -101,12 +101,6 @@ class MemoryAccesses(ApartAccesses):
         """The alignment of the first lane's address, if those of active lanes, *stride* bytes apart, have *align*."""
         return align if self.mask is None else min(align, stride & -stride)
 
-    def _form_of_single(self, kind: ir.Type, pointer: Value) -> tuple[str, int]:
-        """What an access of one lane would be for all of them, and its stride in elements if it is in steps; for
-        remarks."""
-        stride = self.count_elements(kind, self.shapes.of(pointer, self.block))
-        return _form_of(stride) if stride else (remarks.GATHERED, 0)
-
     def write_load(self, instruction: Instruction) -> ir.Value:
         """Write a load from addresses that differ between lanes; returns what each lane loads."""
         (pointer,) = instruction.operands
@@ -114,7 +108,7 @@ class MemoryAccesses(ApartAccesses):
             return self.scalarize(instruction)
         align = instruction.align or 1
         if (lane := self.accessing_lane(instruction.type, pointer)) is not None:
-            self.form, self.stride = self._form_of_single(instruction.type, pointer)
+            self.form = remarks.ONE_LANE
             return self.load_alone(instruction, lane)
         if self.is_contiguous(instruction.type, pointer):
             self.form = remarks.CONTIGUOUS
@@ -192,7 +186,7 @@ class MemoryAccesses(ApartAccesses):
         elif value.type == I1 or isinstance(value.type, ir.LiteralStructType | ir.ArrayType):
             self.scalarize(instruction)
         elif (lane := self.accessing_lane(value.type, pointer)) is not None:
-            self.form, self.stride = self._form_of_single(value.type, pointer)
+            self.form = remarks.ONE_LANE
             self.store_alone(instruction, lane)
         elif self.is_contiguous(value.type, pointer):
             self.form = remarks.CONTIGUOUS

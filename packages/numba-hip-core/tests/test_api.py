@@ -210,7 +210,7 @@ print(calls / of_numba, len(set(sys.modules) - before), *(name for name in late 
     share, modules, *loaded = run(code, NUMBA_HIP_DEVICE="cpu").stdout.split()
     assert not loaded
     assert float(share) < 0.25, "of the calls of `import numba`, which take a microsecond or two each"
-    assert int(modules) < 180, "a module takes half a millisecond"
+    assert int(modules) < 183, "a module takes half a millisecond"
 
 
 @pytest.mark.long

@@ -23,9 +23,11 @@ Result = subprocess.CompletedProcess[str]
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same for what a test runs in this process, where Numba has read its variables already."""
-    for variable in QUIET:
+    """The same for what a test runs in this process, where Numba has read its variables already. It reads them again
+    when it compiles, if one was set."""
+    for variable, value in QUIET.items():
         monkeypatch.setattr(numba_config, variable.removeprefix("NUMBA_"), 0)
+        monkeypatch.setenv(variable, value)
 
 
 @pytest.fixture

@@ -83,10 +83,10 @@ from numba_hip.host.memory_managers import BaseMemoryManager as BaseMemoryManage
 from numba_hip.host.memory_managers import GetIpcHandleMixin as GetIpcHandleMixin
 from numba_hip.host.memory_managers import HostOnlyMemoryManager as HostOnlyCUDAMemoryManager
 from numba_hip.host.memory_managers import HostOnlyMemoryManager as HostOnlyMemoryManager
-from numba_hip.host.memory_managers import MappedMemory as MappedMemory
 from numba_hip.host.memory_managers import MemoryInfo as MemoryInfo
-from numba_hip.host.memory_managers import MemoryPointer as MemoryPointer
-from numba_hip.host.memory_managers import PinnedMemory as PinnedMemory
+from numba_hip.host.memory_pointers import MappedMemory as MappedMemory
+from numba_hip.host.memory_pointers import MemoryPointer as MemoryPointer
+from numba_hip.host.memory_pointers import PinnedMemory as PinnedMemory
 from numba_hip.host.occupancy import suggest_block_size as suggest_block_size
 from numba_hip.host.streams import Stream as Stream
 from numba_hip.host.streams import default_stream as default_stream

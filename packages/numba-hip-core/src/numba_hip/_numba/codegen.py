@@ -30,7 +30,7 @@ def control_flow(code: str, name: str, py_func: Any, drawing: dict[str, Any]) ->
 def find_defined(code: str, start: str) -> str:
     """The name of the first function that the LLVM IR *code* defines whose name begins with *start*."""
     functions = llvm.parse_assembly(code).functions
-    return next(one.name for one in functions if not one.is_declaration and one.name.startswith(start))
+    return str(next(one.name for one in functions if not one.is_declaration and one.name.startswith(start)))
 
 
 class LoweringLibrary(CodeLibrary):

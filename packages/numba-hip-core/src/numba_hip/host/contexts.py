@@ -107,13 +107,13 @@ class Context(ContextContents):
         from numba_hip.host.host_bytes import mapped_bytes, pinned_bytes  # when it is needed
 
         del portable, wc
-        return mapped_bytes(bytesize) if mapped else pinned_bytes(bytesize)
+        return mapped_bytes(self, bytesize) if mapped else pinned_bytes(self, bytesize)
 
     def memallocmanaged(self, bytesize: int, attach_global: bool = True) -> ManagedBytes:
         """*bytesize* bytes of memory that migrates to where it is used."""
         from numba_hip.host.host_bytes import managed_bytes  # when it is needed
 
-        return managed_bytes(bytesize, attach_global)
+        return managed_bytes(self, bytesize, attach_global)
 
     def mempin(self, owner: Any, pointer: Any, size: int, mapped: bool = False) -> MemoryPointer:
         """Page-lock the *size* bytes at *pointer*, which *owner* keeps alive, by the memory manager of the device."""

@@ -7,12 +7,11 @@ away. So it is released with the last of these arrays, and cannot be freed befor
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 import hip_runtime
-from hip_runtime import current_device
 from hip_runtime.errors import ArrayError
 from numba_hip.host.host_memory import ManagedArray, MappedArray, managed_array, mapped_array
 from numba_hip.host.memory_pointers import (
@@ -23,8 +22,7 @@ from numba_hip.host.memory_pointers import (
     PinnedMemory,
 )
 
-if TYPE_CHECKING:
-    from numba_hip.host.contexts import Context
+B = TypeVar("B", bound="_Bytes")
 
 
 class _Bytes(np.ndarray[Any, Any]):
@@ -36,16 +34,13 @@ class _Bytes(np.ndarray[Any, Any]):
     plain: type[np.ndarray[Any, Any]] = np.ndarray
     """The class of the same memory as elements of another type."""
 
-    @property
-    def context(self) -> Context:
-        """The context of the device that it was allocated for."""
-        from numba_hip.host.contexts import Context
+    context: Any = None
+    """The context that gave it."""
 
-        return Context(self._device)
-
-    @property
-    def _device(self) -> Any:
-        raise NotImplementedError
+    def __array_finalize__(self, made_of: Any) -> None:
+        """Parts are of the same context."""
+        super().__array_finalize__(made_of)
+        self.context = getattr(made_of, "context", None)
 
     @property
     def host_pointer(self) -> DeviceAddress:
@@ -111,19 +106,11 @@ class _Bytes(np.ndarray[Any, Any]):
 class PinnedBytes(_Bytes, PinnedMemory):  # type: ignore[misc, override]
     """Page-locked memory of the host."""
 
-    @property
-    def _device(self) -> Any:
-        return current_device()
-
 
 class MappedBytes(_Bytes, MappedArray, MappedMemory):  # type: ignore[misc, override]
     """Page-locked memory of the host that kernels use in place."""
 
     plain = MappedArray
-
-    @property
-    def _device(self) -> Any:
-        return self.device_array.device
 
 
 class ManagedBytes(_Bytes, ManagedArray, ManagedMemory):  # type: ignore[misc, override]
@@ -131,21 +118,22 @@ class ManagedBytes(_Bytes, ManagedArray, ManagedMemory):  # type: ignore[misc, o
 
     plain = ManagedArray
 
-    @property
-    def _device(self) -> Any:
-        return self.device_array.device
+
+def pinned_bytes(context: Any, size: int) -> PinnedBytes:
+    """*size* bytes of page-locked memory, which *context* gives."""
+    return _given_by(context, hip_runtime.pinned_array(size, np.uint8).view(PinnedBytes))
 
 
-def pinned_bytes(size: int) -> PinnedBytes:
-    """*size* bytes of page-locked memory."""
-    return hip_runtime.pinned_array(size, np.uint8).view(PinnedBytes)
+def mapped_bytes(context: Any, size: int) -> MappedBytes:
+    """*size* bytes of page-locked memory that kernels use in place, which *context* gives."""
+    return _given_by(context, mapped_array(size, np.uint8).view(MappedBytes))
 
 
-def mapped_bytes(size: int) -> MappedBytes:
-    """*size* bytes of page-locked memory that kernels use in place."""
-    return mapped_array(size, np.uint8).view(MappedBytes)
+def managed_bytes(context: Any, size: int, attach_global: bool = True) -> ManagedBytes:
+    """*size* bytes of memory that migrates, which *context* gives; *attach_global* is a hint that has no effect."""
+    return _given_by(context, managed_array(size, np.uint8, attach_global=attach_global).view(ManagedBytes))
 
 
-def managed_bytes(size: int, attach_global: bool = True) -> ManagedBytes:
-    """*size* bytes of memory that migrates; *attach_global* is a hint that has no effect."""
-    return managed_array(size, np.uint8, attach_global=attach_global).view(ManagedBytes)
+def _given_by(context: Any, memory: B) -> B:
+    memory.context = context
+    return memory

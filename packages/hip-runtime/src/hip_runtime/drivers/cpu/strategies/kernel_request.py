@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -142,15 +143,18 @@ class KernelRequest:
         names = (
             name for name in self.reach.functions if name.startswith("spmd.") and name not in (spmd.FAULT, spmd.OBSERVE)
         )
+        return self._link_declarations(module, sorted(names), item.known)
+
+    def without_last_barrier(self, module: Any) -> Any:
+        """*module*, in which the barrier does nothing if that was dropped."""
+        return self._link_declarations(module, [], {}) if self._waits_in_vain else module
+
+    def _link_declarations(self, module: Any, names: list[str], known: Mapping[str, int]) -> Any:
         idle = [spmd.BARRIER] if self._waits_in_vain else []
-        declarations = self.context.read_text(str(build_declarations(sorted(names), item.known, idle)))
+        declarations = self.context.read_text(str(build_declarations(names, known, idle)))
         declarations.triple, declarations.data_layout = module.triple, module.data_layout
         declarations.link_in(module)
         return declarations
-
-    def without_last_barrier(self, module: Any, item: WorkItem) -> Any:
-        """*module*, in which the barrier does nothing if that was dropped."""
-        return self.declare_intrinsics(module, item) if self._waits_in_vain else module
 
     def _read(self) -> Any:
         module = read_bitcode(self.code, self.context)

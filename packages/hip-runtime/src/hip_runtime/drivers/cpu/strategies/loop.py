@@ -38,6 +38,6 @@ def plan_unread_loop(request: KernelRequest, reason: str, as_scalars: bool = Fal
     """A plan for a kernel that is called as it was handed in, see `plan_loop`."""
     module = request.take_module()
     item = request.make_item(module)
-    module = request.without_last_barrier(module, item)
+    module = request.without_last_barrier(module)
     build_worker(request.kernel, item, run_threads(request.kernel, item, as_scalars))
     return Plan(LOOP, reason, module, item)

@@ -73,7 +73,7 @@ def _returns(module: ModuleType) -> Callable[..., Any]:
 
 def _takes_random_numbers(module: ModuleType) -> Callable[..., Any]:
     def kernel(x: Any) -> None:
-        x[0] = np.random.rand()
+        x[0] = np.random.default_rng().random()
 
     return kernel
 

@@ -6,7 +6,6 @@ away. So it is released with the last of these arrays, and cannot be freed befor
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -43,40 +42,16 @@ class _Bytes(np.ndarray[Any, Any]):
         self.context = getattr(made_of, "context", None)
 
     @property
-    def host_pointer(self) -> DeviceAddress:
-        """The address for the host."""
-        return DeviceAddress(self.ctypes.data)
-
-    @property
     def device_pointer(self) -> DeviceAddress:
-        """The address for kernels, which is the same."""
-        return self.host_pointer
-
-    handle = device_pointer
-
-    @property
-    def device_pointer_value(self) -> int:
-        """The address as a number."""
-        return int(self.device_pointer)
-
-    address = device_pointer_value
-
-    @property
-    def device_ctypes_pointer(self) -> ctypes.c_size_t:
-        """The address as an integer of ctypes."""
-        return ctypes.c_size_t(self.device_pointer_value)
+        """The address, the same for the host and for kernels."""
+        return DeviceAddress(self.ctypes.data)
 
     @property
     def owner(self) -> Any:
         """This memory itself, which lives as long as anybody refers to it."""
         return self
 
-    owned = owner
     refct = 1
-
-    def own(self) -> Any:
-        """See `owner`."""
-        return self
 
     def view(self, *args: Any, **kws: Any) -> Any:
         """Bytes *start* to *stop*, the end by default; or, as of each array of NumPy, the same bytes as another type.

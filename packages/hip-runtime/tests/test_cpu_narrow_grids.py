@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 import pytest
-from llvmlite import ir
-from spmd_kernels import DECLARATIONS, code, pack
+from spmd_kernels import code, pack
 
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.abi.narrow_grids import Gangs, NarrowGrids
-from hip_runtime.drivers.cpu.analyses.index_bounds import find_index_bound
-from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
-from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.object_code.program_image import read_program, write_program
 
 PARAMETERS = [("out", "ptr"), ("a", "ptr"), ("b", "ptr"), ("rows", "i64"), ("columns", "i64"), ("inner", "i64")]
@@ -199,33 +194,3 @@ def test_programs_keep_their_narrow_grids(device: Device) -> None:
     (program,) = function.handle.workers.values()
     assert program.narrow is not None
     assert read_program(write_program(program)).narrow == program.narrow
-
-
-@pytest.mark.parametrize(
-    ("condition", "found"),
-    [
-        ("icmp slt i64 %g, %n", "n"), ("icmp sgt i64 %n, %g", "n"), ("icmp sge i64 %g, %n", None),
-        ("icmp sle i64 %g, %n", None), ("icmp slt i64 %g, 9", None), ("icmp slt i64 %n, %g", None),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("expected", [True, False])
-def test_bounds_of_indices(condition: str, found: str | None, expected: bool) -> None:
-    """Where the condition has to fail, its opposite holds."""
-    text = f"""
-declare i64 @spmd.global_idx.y(ptr)
-define void @k(ptr %item, i64 %n, i1 %other) {{
-entry:
-  %g = call i64 @spmd.global_idx.y(ptr %item)
-  %c = {condition}
-  br i1 %c, label %on, label %off
-on:
-  ret void
-off:
-  ret void
-}}
-{DECLARATIONS}"""
-    function = read_function(PrintedModule(llvm.parse_assembly(text)), "k", ir.Context())
-    entry, on, off = function.blocks
-    bound = find_index_bound({entry: on if expected else off}, "y")
-    wanted = found if expected else "n" if "sge" in condition else None
-    assert (bound.name if bound is not None else None) == wanted

@@ -38,15 +38,16 @@ FAULT_FIELDS = ("code", "block x", "block y", "block z", "thread x", "thread y",
 """Meaning of the 32-bit words of a fault."""
 
 PROGRAM = Struct(
-    worker=PTR, cost=ir.DoubleType(), code_start=I64, code_end=I64, name=PTR, serial=I32, length=I32, parts=I32,
-    words=I32, together=I32, axis=I32,
+    worker=PTR, cost=ir.DoubleType(), code_start=I64, code_end=I64, name=PTR, limit=PTR, serial=I32, length=I32,
+    parts=I32, words=I32, together=I32, axis=I32,
 )  # fmt: skip
 """A finalised kernel: its worker; the nanoseconds that a block took in the last launch, negative before the first; the
-range of its machine code and the kernel's name, which are set when it is loaded; whether the launching thread has to
-run all blocks itself, one after another; the threads of a block along x, for code that runs blocks of several
-lengths; into how many chunks the blocks of a launch are divided for each thread of the processor; at which byte of the
-arguments the address of the blocks' words is, if they wait for the grid, else `NO_WORDS`; and how many blocks along
-which axis have to be in a chunk, so that their threads fill a gang."""
+range of its machine code and the kernel's name, which are set when it is loaded; what tells how many blocks have to
+run, of type `LIMIT_TYPE`, null if that is all; whether the launching thread has to run all blocks itself, one after
+another; the threads of a block along x, for code that runs blocks of several lengths; into how many chunks the blocks
+of a launch are divided for each thread of the processor; at which byte of the arguments the address of the blocks'
+words is, if they wait for the grid, else `NO_WORDS`; and how many blocks along which axis have to be in a chunk, so
+that their threads fill a gang."""
 
 NO_WORDS = -1
 
@@ -62,6 +63,10 @@ UNKNOWN_COST = -1.0
 WORKER_TYPE = ir.FunctionType(I64, [PTR, PTR])
 """Type of a worker: it takes the frame and the address of its `WORKER_RECORD`, runs the frame's blocks, of which there
 is at least one, and returns how many these are."""
+
+LIMIT_TYPE = ir.FunctionType(I64, [PTR])
+"""Type of the function that takes the frame of a launch and returns how many blocks have to run, 1 at least: the others
+do nothing."""
 
 WORKER_RECORD = Struct(chunk=I64, memory=PTR, states=PTR)
 """What a worker records for whoever has to clean up after it if it does not return: the first block of its current

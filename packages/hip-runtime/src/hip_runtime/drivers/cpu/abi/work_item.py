@@ -154,6 +154,8 @@ class WorkItem:
         """What collects atomic operations of a chunk of blocks, if the kernel has such."""
         self.tables: KeepsTables | None = None
         """What keeps tables of the worker for atomic operations on elements of arrays, if the kernel has such."""
+        self.limit: ir.Function | None = None
+        """What computes how many blocks of a launch have to run, see `launch_frame.LIMIT_TYPE`."""
         self.wave_size = wave_size
         self.arrays = {array.symbol: array for array in arrays}
         self._shared = {symbol: f"shared {number}" for number, symbol in enumerate(self.arrays)}

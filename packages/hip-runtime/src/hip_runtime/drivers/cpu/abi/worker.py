@@ -84,7 +84,7 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
         keep_lines(builder)
     place = _allocate_item(item, builder, frame, notes)
     buffer = FRAME.load(builder, frame, "arguments")
-    arguments = [_load_parameter(builder, buffer, parameter) for parameter in kernel.parameters]
+    arguments = [load_parameter(builder, buffer, parameter) for parameter in kernel.parameters]
     _store_hidden(builder, buffer, kernel.argument_bytes, item, place)
     if not item.waits_for_grid:
         item.store_shared(builder, place)
@@ -158,11 +158,12 @@ def _define_program(module: ir.Module, worker: ir.Function, kernel: Kernel, item
     parts = 1 if item.takes_turns else CHUNKS_PER_THREAD if item.tables is None else CHUNKS_WITH_TABLES
     numbers = int(item.observed), item.block[0], parts, words, item.blocks_of_gang, item.axes[0]
     last = map(I32, numbers)
-    fields = [function_address(worker), cost, unknown, unknown, PTR(None), *last]
+    limit = PTR(None) if item.limit is None else function_address(item.limit)
+    fields = [function_address(worker), cost, unknown, unknown, PTR(None), limit, *last]
     program.initializer = ir.Constant(PROGRAM.type, fields)
 
 
-def _load_parameter(builder: ir.IRBuilder, buffer: ir.Value, parameter: Parameter) -> ir.Value:
+def load_parameter(builder: ir.IRBuilder, buffer: ir.Value, parameter: Parameter) -> ir.Value:
     """Load one kernel parameter. The buffer has no particular alignment, as it is the payload of a `bytes` object."""
     place = builder.gep(buffer, [I64(parameter.offset)], inbounds=True, source_etype=I8)
     if parameter.type == "i1":

@@ -17,7 +17,14 @@ from contextlib import contextmanager
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import CHUNKS_WITH_TABLES, FAULT_FIELDS, FRAME, NO_WORDS, PROGRAM
+from hip_runtime.drivers.cpu.abi.launch_frame import (
+    CHUNKS_WITH_TABLES,
+    FAULT_FIELDS,
+    FRAME,
+    LIMIT_TYPE,
+    NO_WORDS,
+    PROGRAM,
+)
 from hip_runtime.drivers.cpu.execution.block_ranges import (
     LAUNCHING_THREAD,
     POLL_NANOSECONDS,
@@ -32,7 +39,7 @@ from hip_runtime.drivers.cpu.execution.signal_frames import this_machine
 from hip_runtime.drivers.cpu.execution.thread_slots import GOES_ON, INTERRUPTED, SLOT, ThreadSlotsBuilder
 from hip_runtime.drivers.cpu.execution.trap_handlers import TrapHandlersBuilder
 from hip_runtime.drivers.cpu.execution.watcher import WatcherBuilder
-from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID, allocate
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID, Callee, allocate
 
 SMALL_GRID_NANOSECONDS = 10_000
 """Nanoseconds of work below which waking another thread costs more than it brings."""
@@ -129,7 +136,21 @@ def _fill_frame(
     FRAME.store(builder, arguments, frame, "arguments")
     FRAME.store(builder, program, frame, "program")
     FRAME.store(builder, PROGRAM.load(builder, program, "worker"), frame, "worker")
-    return count
+    return _limit_blocks(builder, frame, program, count)
+
+
+def _limit_blocks(builder: ir.IRBuilder, frame: ir.Value, program: ir.Value, count: ir.Value) -> ir.Value:
+    """How many of the *count* blocks of a launch have to run, which *frame* gets."""
+    limit = PROGRAM.load(builder, program, "limit")
+    before = builder.block
+    with builder.if_then(builder.icmp_unsigned("!=", limit, PTR(None))):
+        fewer = builder.call(Callee(limit, LIMIT_TYPE), [frame])
+        FRAME.store(builder, fewer, frame, "block_count")
+        inside = builder.block
+    found = builder.phi(I64)
+    found.add_incoming(count, before)
+    found.add_incoming(fewer, inside)
+    return found
 
 
 def _define_now(module: ir.Module) -> ir.Function:

@@ -120,6 +120,7 @@ class ProgramWords(ctypes.Structure):
         ("code_start", ctypes.c_uint64),
         ("code_end", ctypes.c_uint64),
         ("name", ctypes.c_void_p),
+        ("limit", ctypes.c_uint64),
         ("serial", ctypes.c_int32),
         ("length", ctypes.c_int32),
         ("parts", ctypes.c_int32),

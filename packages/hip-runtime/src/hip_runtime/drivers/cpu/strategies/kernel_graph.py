@@ -8,11 +8,13 @@ from typing import Any
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, WorkItem
+from hip_devicelib import spmd
+from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, WorkItem
 from hip_runtime.drivers.cpu.analyses.chunk_totals import find_totals
 from hip_runtime.drivers.cpu.analyses.cost_model import MOST_NEAR
 from hip_runtime.drivers.cpu.analyses.elementwise import mark_elementwise_calls, read_elementwise
 from hip_runtime.drivers.cpu.analyses.global_indices import computes_with_extent
+from hip_runtime.drivers.cpu.analyses.index_bounds import IndexBound, find_index_bounds
 from hip_runtime.drivers.cpu.analyses.inlined_callees import find_affordable
 from hip_runtime.drivers.cpu.analyses.known_ranges import KnownRanges, constant
 from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops
@@ -38,6 +40,7 @@ from hip_runtime.drivers.cpu.passes.wrapped_remainders import replace_wrapped_re
 from hip_runtime.drivers.cpu.strategies.form_choice import check_callees
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import AxisChoice, Tile, joins_for_rows
+from hip_runtime.drivers.cpu.strategies.working_blocks import define_limit
 from hip_runtime.drivers.cpu.vectorize.chunk_totals import ChunkTotals
 from hip_runtime.errors import UnsupportedError
 
@@ -54,6 +57,8 @@ class KernelGraph:
     """The number of loops with yields."""
     strides: Mapping[Argument, int] = field(default_factory=dict)
     """Arguments that probably are these numbers of bytes, for a version of the code."""
+    bounds: Mapping[str, IndexBound] = field(default_factory=dict)
+    """What the index of a thread that does anything is below, by axis."""
     rows_from: int | None = None
     """Threads of a grid from which on gangs should go through several rows of its blocks at once, if ever."""
 
@@ -128,7 +133,15 @@ def read_kernel(
     if not (spin_loops or request.reach.observed):
         updates = find_totals(function)
         item.totals = ChunkTotals(item, updates) if updates else None
-    return KernelGraph(function, module, item, frozen, spin_loops, strides, tile.rows_from)
+    bounds = find_index_bounds(function, _extents(item))
+    if bounds and not (request.reach.observed or item.waits_for_grid):
+        item.limit = define_limit(kernel, item, bounds)
+    return KernelGraph(function, module, item, frozen, spin_loops, strides, bounds, tile.rows_from)
+
+
+def _extents(item: WorkItem) -> dict[str, int | None]:
+    known = item.known
+    return {axis: known.get(spmd.block_dim(axis)) for axis in AXES}
 
 
 def _read(request: KernelRequest, printed: PrintedModule, item: WorkItem) -> Function:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hip_devicelib import spmd
 from hip_runtime import config
 from hip_runtime.drivers.cpu.abi.narrow_grids import NarrowGrids
 from hip_runtime.drivers.cpu.abi.work_item import AXES
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
+from hip_runtime.drivers.cpu.analyses.index_bounds import IndexBound
 from hip_runtime.drivers.cpu.analyses.scattered_updates import find_scattered_updates
 from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
+from hip_runtime.drivers.cpu.ir.model import Argument
 from hip_runtime.drivers.cpu.passes.dense_indices import assume_dense_rows
 from hip_runtime.drivers.cpu.passes.launch_prologue import take_out_launch_values
 from hip_runtime.drivers.cpu.passes.unroll_steps import has_short_loop
@@ -63,7 +67,7 @@ def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
         strides=graph.strides, dense=dense,
     )  # fmt: skip
     build_worker(kernel, item, run_prologue(prologue, item, source, layout, body))
-    narrow = _find_narrow(request, item.axes[0], body) if item.tile > 1 and _is_free(request) else None
+    narrow = _find_narrow(request, item.axes[0], body, graph.bounds) if item.tile > 1 and _is_free(request) else None
     told = "; ".join(filter(None, [reason, body.describe(), describe_axis(item)]))
     return Plan(VECTORS, told, graph.module, item, multiple=body.multiple, in_gangs=True, narrow=narrow)
 
@@ -73,7 +77,9 @@ def _is_free(request: KernelRequest) -> bool:
     return request.requested_lanes == "auto" and request.chosen_width is None
 
 
-def _find_narrow(request: KernelRequest, axis: int, body: GangBody) -> NarrowGrids | None:
+def _find_narrow(
+    request: KernelRequest, axis: int, body: GangBody, bounds: Mapping[str, IndexBound]
+) -> NarrowGrids | None:
     """The grids that leave most lanes of *body*, which are along *axis*, idle; ``None`` if the kernel has no other."""
     other = 0 if axis else 1
     if spmd.thread_idx(AXES[other]) not in request.reach.functions:
@@ -83,10 +89,11 @@ def _find_narrow(request: KernelRequest, axis: int, body: GangBody) -> NarrowGri
     else:
         lanes = _FEW_LANES if body.width > _FEW_LANES else 0
         found = NarrowGrids(axis, other, body.width, _FEW_ACTIVE + 1, _MANY_ROWS, lanes)
-    if body.bound is None or body.bound.index > len(request.kernel.parameters):  # what a prologue computes
+    bound = bounds.get(AXES[axis])
+    if bound is None or bound.predicate != "slt" or not isinstance(bound.value, Argument):
         return found
-    bound = request.kernel.parameters[body.bound.index - 1]  # the first argument is the work item
-    return found._replace(offset=bound.offset, size=bound.size)
+    parameter = request.kernel.parameters[bound.value.index - 1]  # the first argument is the work item
+    return found._replace(offset=parameter.offset, size=parameter.size)
 
 
 def _read_unrolled(request: KernelRequest) -> KernelGraph:

@@ -8,10 +8,9 @@ from typing import Any
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Blocks
 from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, estimate_lane, explain_unprofitable
-from hip_runtime.drivers.cpu.analyses.index_bounds import find_index_bound
 from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides
 from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
 from hip_runtime.drivers.cpu.ir import remarks
@@ -76,8 +75,6 @@ class GangBody:
         self._guesses = False
         self.has_loop = False
         """Whether threads run a loop, once the body was written."""
-        self.bound: Argument | None = None
-        """What the index along the axis of the lanes is below in threads that do anything, if that is an argument."""
 
     def __call__(
         self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks
@@ -159,7 +156,6 @@ class GangBody:
         self._rows = 1 if made.follows_rows else count_rows(made.shapes, made.early_exits, item, width)
         values = sum(1 for _ in self._function.instructions())
         self.has_loop = any(made.shapes.order.loops.values())
-        self.bound = find_index_bound(made.early_exits, AXES[item.axes[0]])
         is_large = values > _MANY_INSTRUCTIONS and not self.has_loop
         gang = made.build(self._rows, masked_only=is_large or (is_rare and values > _MANY_IF_RARE))
         suspension = made.suspension

@@ -26,6 +26,7 @@ from hip_runtime.drivers.cpu.ir.model import Argument, Function, Value
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.ir.trace import record
+from hip_runtime.drivers.cpu.passes.block_indices import add_thread_indices
 from hip_runtime.drivers.cpu.passes.common_values import merge_common_values
 from hip_runtime.drivers.cpu.passes.complements import subtract_complements
 from hip_runtime.drivers.cpu.passes.exact_quotients import divide_as_integers
@@ -117,6 +118,11 @@ def read_kernel(
     size_of = measure_types(machine.target_data, item.module.context)
     tile = Tile()
     strides = guess_strides(function, size_of) if guesses_strides and not spin_loops else {}
+    if tiles and request.is_tileable and not spin_loops:
+        for axis, extent in zip(AXES, request.block, strict=True):
+            if extent == 1:
+                add_thread_indices(function, axis)
+        record("add_thread_indices", function)
     if request.is_turnable and not spin_loops:
         near = guess_strides(function, size_of, MOST_NEAR)
         choice = AxisChoice(

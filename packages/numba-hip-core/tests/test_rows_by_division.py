@@ -10,17 +10,20 @@ import numpy as np
 import pytest
 from numba import hip
 
+from hip_runtime import current_device
+
 WIDTHS = (1, 2, 3, 7, 8, 13, 16, 29, 31, 32, 33, 48, 63, 64, 65, 70, 127, 128, 129, 254, 500)
 BLOCKS = (32, 48, 64, 100, 128, 256, 512, 640, 1024)
 Array = np.ndarray[Any, Any]
 
 
 class Kernel:
-    """A random kernel of threads *i*; `source` writes it for the device or, with a function for atomic additions, as
-    the body of a loop in Python."""
+    """A random kernel of threads *i*, or of elements *i* in steps of the grid if it has *steps*; `source` writes it for
+    the device or, with a function for atomic additions, as the body of a loop in Python."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, steps: bool = False) -> None:
         self._choose = random.Random(seed)
+        self._steps = steps
         self._lines: list[str] = []
         self._write()
 
@@ -29,7 +32,11 @@ class Kernel:
         if not on_device:
             start = ["def kernel(i, x, out, turned, counts, n, h, w):"]
         add = "hip.atomic.add" if on_device else "add"
-        return "\n".join([*start, *(line.replace("ADD", add) for line in self._lines)])
+        lines = [line.replace("ADD", add) for line in self._lines]
+        if self._steps and on_device:
+            start[-1] = "    for i in range(hip.grid(1), n, hip.gridsize(1)):"
+            lines = ["    " + line.replace("return", "continue") for line in lines]
+        return "\n".join([*start, *lines])
 
     def _write(self) -> None:
         choose = self._choose
@@ -74,11 +81,12 @@ def run_in_python(kernel: Kernel, threads: int, *arguments: Any) -> None:
         body(i, *arguments)
 
 
+@pytest.mark.parametrize("steps", [False, True], ids=["threads", "steps"])
 @pytest.mark.parametrize("seed", range(60))
 @pytest.mark.sample(1)
-def test_rows_and_columns(seed: int) -> None:
+def test_rows_and_columns(seed: int, steps: bool) -> None:
     choose = random.Random(1000 + seed)
-    kernel = Kernel(seed)
+    kernel = Kernel(seed, steps=steps)
     names: dict[str, Any] = {"hip": hip, "np": np}
     exec(kernel.source(on_device=True), names)
     compiled = hip.jit(names["kernel"])
@@ -92,7 +100,8 @@ def test_rows_and_columns(seed: int) -> None:
         n = choose.choice((height * width, height * width - 1, height * width // 2))
         expected = [array.astype(np.int64) for array in (out, turned, counts)]
         run_in_python(kernel, n, x.astype(np.int64), *expected, n, height, width)
-        compiled[n // block + 1, block](x, out, turned, counts, n, height, width)
+        blocks = choose.randrange(1, n // block + 2) if steps else n // block + 1
+        compiled[blocks, block](x, out, turned, counts, n, height, width)
         for found, wanted in zip((out, turned, counts), expected, strict=True):
             note = f"{height} x {width}, blocks of {block}, {n} threads\n{kernel.source(on_device=True)}"
             np.testing.assert_array_equal(found, wanted.astype(found.dtype), note)
@@ -117,3 +126,23 @@ def test_divisions_of_what_a_division_left() -> None:
         columns = np.zeros(expected.shape, np.float32)
         patches[-(-columns.size // 128), 128](image, columns, size)
         np.testing.assert_array_equal(columns, expected)
+
+
+@hip.jit
+def differences(x, first, out):
+    for i in range(hip.grid(1), x.size, hip.gridsize(1)):
+        row, column = i // x.shape[1], i % x.shape[1]
+        if column + 1 < x.shape[1]:
+            out[row, column] = x[row, column + 1] - first[row]
+
+
+@pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+def test_gangs_in_steps_of_the_grid_are_in_rows() -> None:
+    """What a row begins with is one number for a gang, though the loop has a branch."""
+    x = np.random.default_rng(3).integers(0, 100, (50, 300))
+    first, out = x[:, 0].copy(), np.zeros_like(x)
+    differences[4, 256](x, first, out)
+    np.testing.assert_array_equal(out[:, :-1], x[:, 1:] - first[:, None])
+    told = str(differences.explain(x, first, out, block=256))
+    (line,) = (line for line in told.splitlines() if "- first[row]  " in line)
+    assert "load of int64: uniform" in line, told

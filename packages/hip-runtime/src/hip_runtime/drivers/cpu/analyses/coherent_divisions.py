@@ -55,7 +55,8 @@ def find_coherent_divisions(block: Block, shapes: VectorShapes, width: int) -> l
 
 def find_coherent_width(shapes: VectorShapes, width: int, least: int) -> int | None:
     """The most lanes, fewer than *width* but at least so many, with which divisions by constants are coherent in most
-    gangs, if lanes of *width* gather or scatter at what is computed from such; ``None`` if there are none."""
+    gangs, shifts among them, if lanes of *width* gather or scatter at what is computed from such; ``None`` if there are
+    none."""
     widths: list[int] = []
     derived: set[Value] = set()
     is_apart = False
@@ -66,12 +67,29 @@ def find_coherent_width(shapes: VectorShapes, width: int, least: int) -> int | N
                 is_apart |= address in derived and shapes.of(address, block) is VARYING
             elif not derived.isdisjoint(value.operands):
                 derived.add(value)
+            if (room := _shifted_lanes(value, block, shapes)) is not None and least <= room < width:
+                widths.append(room)
+                derived.add(value)
             stride = shapes.of(value.operands[0], block) if value.opcode in DIVISIONS and value.type in _TYPES else None
             divisor = signed_number(value.operands[1]) if stride and stride > 0 else None
             if stride and divisor is not None and _ROOM * stride * least <= divisor < _ROOM * stride * width:
                 widths.append(1 << (divisor // (_ROOM * stride)).bit_length() - 1)
                 derived.add(value)
     return min(widths) if is_apart else None
+
+
+def shifts_lanes(shapes: VectorShapes, width: int) -> bool:
+    """Whether consecutive numbers are shifted so that *width* lanes have one result, and more have several."""
+    order = shapes.order
+    return any(_shifted_lanes(value, block, shapes) == width for block in order.blocks for value in block.instructions)
+
+
+def _shifted_lanes(value: Instruction, block: Block, shapes: VectorShapes) -> int | None:
+    """How many consecutive numbers have one result if *value* shifts such, as to find the number of a wave."""
+    if value.opcode not in ("lshr", "ashr") or shapes.of(value.operands[0], block) != 1:
+        return None
+    bits = signed_number(value.operands[1])
+    return 1 << bits if bits is not None and 0 < bits < value.type.width else None
 
 
 def expected_conditions(block: Block, shapes: VectorShapes, divisions: list[CoherentDivision]) -> dict[Value, bool]:

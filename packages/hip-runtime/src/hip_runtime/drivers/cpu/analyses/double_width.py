@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hip_runtime.drivers.cpu.analyses.clamps import find_clamps
+from hip_runtime.drivers.cpu.analyses.coherent_divisions import shifts_lanes
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import has_grid_stride_loop
 from hip_runtime.drivers.cpu.analyses.recurrences import waits_for_results
 from hip_runtime.drivers.cpu.analyses.register_pressure import has_registers_left
@@ -14,7 +15,7 @@ from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 def gains_by_double_width(shapes: VectorShapes, size_of: SizeOf, width: int, fills_gangs: bool) -> bool:
     """Whether twice as many lanes than *width* are better for a function with *shapes*; *fills_gangs* says whether all
     of its gangs would then be full."""
-    return (
+    return not shifts_lanes(shapes, width) and (
         has_grid_stride_loop(shapes, size_of, width)
         or waits_for_results(shapes, size_of, width)
         or gives_places(shapes)

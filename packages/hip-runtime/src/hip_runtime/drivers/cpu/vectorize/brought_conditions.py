@@ -2,7 +2,8 @@
 
 Of ``for i in range(y, height, step_y): for j in range(x, width, step_x)``, LLVM moves ``x < width`` out of the loop
 over rows. Where it is known what is compared, the first and the last lane tell for all (`uniform_condition`), so that
-gangs which take the branch as a whole need no mask for the inner loop.
+gangs which take the branch as a whole need no mask for the inner loop. Whether a loop goes on is often decided at its
+beginning, too, and asked at its end.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 def bring_conditions(shapes: VectorShapes) -> bool:
     """Make such comparisons again in the blocks that end in a divergent branch on them; whether there were any."""
     found = False
-    for block in shapes.divergent - shapes.masked:
+    for block in shapes.divergent:
+        if block in shapes.masked and not _ends_loop(block, shapes):
+            continue
         end = block.terminator
         condition = end.operands[0] if end.opcode == "br" else None
         if not isinstance(condition, Instruction) or shapes.homes[condition] is block:
@@ -29,6 +32,12 @@ def bring_conditions(shapes: VectorShapes) -> bool:
                 found = True
                 break
     return found
+
+
+def _ends_loop(block: Block, shapes: VectorShapes) -> bool:
+    """Whether *block* goes back to the beginning of a loop, which lanes may run without a mask until one leaves it."""
+    loops = shapes.order.loops[block]
+    return bool(loops) and shapes.order.headers()[loops[-1]] in block.terminator.targets
 
 
 def _bring(condition: Value, expected: bool, block: Block, shapes: VectorShapes) -> Value:

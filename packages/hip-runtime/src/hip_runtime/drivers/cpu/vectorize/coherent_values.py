@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators
 from hip_runtime.drivers.cpu.analyses.clamps import Clamp, addresses, find_clamps, is_compared
 from hip_runtime.drivers.cpu.analyses.coherent_divisions import (
     CoherentDivision,
@@ -75,40 +76,65 @@ class CoherentValues:
         return [found[value] for value in block.instructions if value in found]
 
     def _version_in_loop(self, block: Block, coherent: list[CoherentValue], shapes: VectorShapes) -> bool:
-        """Version the rest of *block* only, which other blocks of the loop follow."""
-        *behind, end = block.instructions[block.instructions.index(coherent[0].value) :]
-        if not any(value.opcode in _ACCESSES for value in behind):
-            return False
-        guard = self._make_guard(block, behind, coherent, shapes)
+        """Version the rest of *block*, and what stands between that and the block in which its branches meet, if there
+        is room for so much. Other blocks of the loop follow."""
+        parts = _find_branches(block, shapes)
+        return (parts is not None and self._version_part(block, coherent, shapes, *parts)) or self._version_part(
+            block, coherent, shapes, [], None
+        )
+
+    def _version_part(
+        self, block: Block, coherent: list[CoherentValue], shapes: VectorShapes, following: list[Block],
+        joined: Block | None,
+    ) -> bool:  # fmt: skip
+        """Version the rest of *block* and the blocks *following*, all of which lead to *joined*; but for how *block*
+        ends, if that is ``None``."""
+        start = block.instructions.index(coherent[0].value)
+        behind = block.instructions[start:]
+        if joined is None:
+            joined = Block(f"{block.name}.joined", [behind.pop()])
+        written = [*behind, *(value for other in following for value in other.instructions)]
+        guard = self._make_guard(block, written, coherent, shapes) if _has_accesses(written) else None
         if guard is None:
             return False
-        joined = Block(f"{block.name}.joined", [end])
-        apart = Block(f"{block.name}.apart", [*behind, Instruction(VOID, "br", [], targets=[joined])])
-        for target in joined.successors:
-            for phi in target.phis:
-                phi.targets = [joined if source is block else source for source in phi.targets]
-        copies = self._copy([apart])
-        self.apart.add(apart)
+        apart = Block(f"{block.name}.apart", behind)
+        if following:
+            _change_source(apart.successors, block, apart)
+        else:
+            _change_source(joined.successors, block, joined)
+            behind.append(Instruction(VOID, "br", [], targets=[joined]))
+            self._function.blocks.append(joined)
+        inside = [apart, *following]
+        self._function.blocks.append(apart)
+        copies = self._copy(inside)
+        self.apart.update(inside)
         block.instructions = guard.finish(copies.blocks[apart], apart)
-        self._join(apart, joined, copies, guard.simplify(copies))
-        self._function.blocks += [apart, joined]
+        self._join(inside, joined, copies, guard.simplify(copies))
         return True
 
-    def _join(self, apart: Block, joined: Block, copies: Copies, results: dict[Instruction, Value]) -> None:
-        """Replace what *apart* computes, where it is used elsewhere, by what either version has computed."""
-        inside = {*apart.instructions, *copies.values.values()}
+    def _join(
+        self, inside: list[Block], joined: Block, copies: Copies, results: dict[Instruction, Value]
+    ) -> None:  # fmt: skip
+        """Have *joined* follow the *copies* of the blocks *inside*, too. What these compute is replaced, where it is
+        used elsewhere, by what either version has computed."""
+        sources = [block for block in inside if joined in block.successors]
+        for phi in joined.phis:
+            for value, source in zip(list(phi.operands), list(phi.targets), strict=True):
+                if source in sources:
+                    phi.operands.append(results.get(value, value) if isinstance(value, Instruction) else value)
+                    phi.targets.append(copies.blocks[source])
+        both = {*inside, *copies.blocks.values()}
         phis: dict[Instruction, Instruction] = {}
-        for block in [*self._function.blocks, joined]:
-            for user in block.instructions:
-                if user in inside:
-                    continue
+        for block in self._function.blocks:
+            for user in block.instructions if block not in both else ():
                 for number, value in enumerate(user.operands):
-                    if isinstance(value, Instruction) and value in results:
+                    is_edge = user.opcode == "phi" and user.targets[number] in both
+                    if isinstance(value, Instruction) and value in results and not is_edge:
                         phi = phis.get(value)
                         if phi is None:
                             phi = phis[value] = Instruction(
-                                value.type, "phi", [value, results[value]], f"{value.name}.joined",
-                                targets=[apart, copies.blocks[apart]],
+                                value.type, "phi", [value] * len(sources) + [results[value]] * len(sources),
+                                f"{value.name}.joined", targets=[*sources, *(copies.blocks[one] for one in sources)],
                             )  # fmt: skip
                         user.operands[number] = phi
         joined.instructions[:0] = phis.values()
@@ -151,9 +177,7 @@ class CoherentValues:
             return False
         apart = Block(f"{block.name}.apart", block.instructions[start:])
         self._function.blocks.append(apart)
-        for target in apart.successors:
-            for phi in target.phis:
-                phi.targets = [apart if source is block else source for source in phi.targets]
+        _change_source(apart.successors, block, apart)
         if block in self._early_exits:
             self._early_exits[apart] = self._early_exits.pop(block)
         copies = self._copy([apart, *following])
@@ -178,6 +202,36 @@ class CoherentValues:
                 target = self._early_exits[block]
                 self._early_exits[copies.blocks[block]] = copies.blocks.get(target, target)
         return copies
+
+
+def _has_accesses(values: list[Instruction]) -> bool:
+    return any(value.opcode in _ACCESSES for value in values)
+
+
+def _change_source(targets: Collection[Block], source: Block, now: Block) -> None:
+    """Have the phis of *targets* come from the block that they *now* do instead of *source*."""
+    for target in targets:
+        for phi in target.phis:
+            phi.targets = [now if before is source else before for before in phi.targets]
+
+
+def _find_branches(block: Block, shapes: VectorShapes) -> tuple[list[Block], Block] | None:
+    """The blocks between *block* and the one in which its branches meet again, and that; ``None`` if there are none, if
+    these are not in the same loops, or if something else leads to them."""
+    joined = immediate_postdominators(shapes.order.blocks, shapes.successors)[block]
+    if joined is None or shapes.order.loops[joined] != shapes.order.loops[block]:
+        return None
+    found: set[Block] = set()
+    waiting = [block]
+    while waiting:
+        for target in shapes.successors(waiting.pop()):
+            if target not in found and target is not joined:
+                found.add(target)
+                waiting.append(target)
+    following = [other for other in shapes.order.blocks if other in found]
+    if not following or block in found or not _is_entered_from(block, following, shapes):
+        return None
+    return following, joined
 
 
 def _find_following(block: Block, shapes: VectorShapes) -> list[Block]:

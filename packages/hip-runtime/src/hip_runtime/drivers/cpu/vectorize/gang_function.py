@@ -310,12 +310,14 @@ class GangFunction:
             self.shapes = self._shapes(self.early_exits)
             self._record("bring_conditions")
         values = CoherentValues(self._graph, self.early_exits, self.width)
-        for coherent in (values, CoherentBranches(self._graph, self.early_exits)):
+        branches = CoherentBranches(self._graph, self.early_exits)
+        # divisions once more: branches leave loops that all lanes are in
+        for number, coherent in enumerate((values, branches, values)):
             while coherent.version_next(self.shapes):
                 self.shapes = self._shapes(self.early_exits)
                 self._record("coherent")
             self._copy_demotable(coherent.copied)
-            if coherent is values and values.guard is not None and self.follows_rows:
+            if number == 0 and values.guard is not None and self.follows_rows:
                 self._split = split_rows(
                     self._graph, values.guard, self.width, self.early_exits, partial(self._shapes, {}),
                     exits=self._half is not None,

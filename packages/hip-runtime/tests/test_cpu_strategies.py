@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -504,13 +505,37 @@ def test_chains_are_computed_by_lanes(device: Device) -> None:
     np.testing.assert_allclose(found, x, rtol=1e-3)
 
 
-@pytest.mark.parametrize(("block", "width"), [(2, None), (128, 2)])
-def test_groups_that_are_too_small(device: Device, block: int, width: int | None) -> None:
+def test_gangs_that_are_too_small(device: Device) -> None:
     x = np.random.default_rng(3).random((64, 128), np.float32)
-    with config.cpu_width.scope(width):
-        form, found = form_of(device, COLUMN.replace("FLAGS", ""), x, 64, block)
+    with config.cpu_width.scope(2):
+        form, found = form_of(device, COLUMN.replace("FLAGS", ""), x, 64, 128)
     assert "loop (no thread waits for another, and gangs of 2 threads are too small for vectors)" in form
     np.testing.assert_allclose(found, x.sum(axis=0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("block", [1, 2, 4])
+def test_blocks_that_are_too_small_are_joined(device: Device, block: int) -> None:
+    x = np.random.default_rng(3).random((64, 128), np.float32)
+    form, found = form_of(device, COLUMN.replace("FLAGS", ""), x, 64, block)
+    assert re.search(r"vectors \(no thread waits for another; .*neighbours along x in up to \d+ blocks\)", form), form
+    np.testing.assert_allclose(found, x.sum(axis=0), rtol=1e-5)
+
+
+def test_blocks_that_know_their_threads_are_not_joined(device: Device) -> None:
+    text = COLUMN.replace("FLAGS", "").replace("[ 0.0, %entry ]", "[ %begin, %entry ]")
+    text = text.replace("  br label %loop\n", "  %begin = uitofp i64 %t to float\n  br label %loop\n", 1)
+    x = np.random.default_rng(3).random((64, 128), np.float32)
+    form, found = form_of(device, text, x, 64, 2)
+    assert "loop (the form 'vectors' cannot run it: gangs of 2 threads are too small)" in form
+    np.testing.assert_allclose(found, x.sum(axis=0) + np.arange(128) % 2, rtol=1e-5)
+
+
+@pytest.mark.parametrize("wanted", ["auto", "vectors"])
+def test_blocks_of_one_thread_that_wait_for_a_lock_are_not_joined(device: Device, wanted: str) -> None:
+    with config.cpu_form.scope(wanted):
+        form, found = form_of(device, LOCK, np.zeros(1, np.int32), 0, 1)
+    assert "blocks" not in form
+    assert found[0] == 128
 
 
 @pytest.mark.parametrize("wanted", ["auto", "vectors"])

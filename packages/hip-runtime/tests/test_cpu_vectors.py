@@ -466,7 +466,7 @@ def test_saturating_conversions(device: Device) -> None:
 
 def test_form_says_how_many_threads_run_at_a_time(device: Device) -> None:
     x = to_device(np.zeros(100, np.int32))
-    for block, width, lanes in ((37, 8, 8), (5, 16, 4), (64, 64, 64)):
+    for block, width, lanes in ((37, 8, 8), (5, 16, 16), (64, 64, 64)):
         function = run(device, kernel(SWITCH, IN_OUT), IN_OUT, x.address, x.address, 100, block=block, width=width)
         assert f"vectors (NUMBA_HIP_CPU_FORM asks for it; {lanes} threads" in str(function.form)
 

@@ -33,17 +33,19 @@ def lanes(text: str) -> set[int]:
 def test_the_code_of_a_block_shape_is_shown() -> None:
     kernel = hip.jit(SIGNATURE)(scale)
     assert lanes(kernel.inspect_llvm(SIGNATURE)) == {1}
-    assert lanes(kernel.inspect_llvm(SIGNATURE, block=8)) == {8}
-    assert lanes(kernel.inspect_llvm(SIGNATURE, block=(4, 2))) == {4}
+    with config.cpu_width.scope(16):
+        assert lanes(kernel.inspect_llvm(SIGNATURE, block=16)) == {16}
+        assert lanes(kernel.inspect_llvm(SIGNATURE, block=8)) == {8}
     assert "spmd.worker" in kernel.inspect_asm(SIGNATURE, block=(8, 1, 1))
     with config.cpu_width.scope(8):
         kernel[2, 64](np.ones(100, np.float32), np.float32(2))
         (text,) = kernel.inspect_llvm().values()
         assert lanes(text) == {8}
         assert "spmd.worker" in kernel.inspect_sass(SIGNATURE)
-    kernel[2, 4](np.ones(8, np.float32), np.float32(2))
-    assert lanes(kernel.inspect_llvm(SIGNATURE)) == {4}
-    with core_config.inspect_launched.scope(False):
+    with config.cpu_width.scope(4):
+        kernel[2, 4](np.ones(8, np.float32), np.float32(2))
+        assert lanes(kernel.inspect_llvm(SIGNATURE)) == {4}
+    with core_config.inspect_launched.scope(False), config.cpu_width.scope(8):
         assert lanes(kernel.inspect_llvm(SIGNATURE)) == {1}
         assert lanes(kernel.inspect_llvm(SIGNATURE, block=8)) == {8}
 

@@ -146,3 +146,22 @@ def test_gangs_in_steps_of_the_grid_are_in_rows() -> None:
     told = str(differences.explain(x, first, out, block=256))
     (line,) = (line for line in told.splitlines() if "- first[row]  " in line)
     assert "load of int64: uniform" in line, told
+
+
+@hip.jit
+def rows_of_waves(x, out):
+    i = hip.grid(1)
+    row, lane = i // 32, i % 32
+    if row < x.shape[0]:
+        for column in range(lane, x.shape[1], 32):
+            out[row, column] = 2 * x[row, column]
+
+
+@pytest.mark.parametrize("block", [32, 64, 96, 128, 1024])
+def test_threads_that_go_through_a_row_together(block: int) -> None:
+    x = np.random.default_rng(4).integers(0, 100, (37, 130))
+    out = np.zeros_like(x)
+    rows_of_waves[-(-37 * 32 // block), block](x, out)
+    np.testing.assert_array_equal(out, 2 * x)
+    if current_device().is_cpu:
+        assert "gathered" not in str(rows_of_waves.explain(x, out, block=block))

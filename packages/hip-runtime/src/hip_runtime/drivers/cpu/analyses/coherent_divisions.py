@@ -55,8 +55,7 @@ def find_coherent_divisions(block: Block, shapes: VectorShapes, width: int) -> l
 
 def find_coherent_width(shapes: VectorShapes, width: int, least: int) -> int | None:
     """The most lanes, fewer than *width* but at least so many, with which divisions by constants are coherent in most
-    gangs, shifts among them, if lanes of *width* gather or scatter at what is computed from such; ``None`` if there are
-    none."""
+    gangs, if lanes of *width* gather or scatter at what is computed from such; ``None`` if there are none."""
     widths: list[int] = []
     derived: set[Value] = set()
     is_apart = False
@@ -66,9 +65,6 @@ def find_coherent_width(shapes: VectorShapes, width: int, least: int) -> int | N
                 address = value.operands[-1]
                 is_apart |= address in derived and shapes.of(address, block) is VARYING
             elif not derived.isdisjoint(value.operands):
-                derived.add(value)
-            if (room := _shifted_lanes(value, block, shapes)) is not None and least <= room < width:
-                widths.append(room)
                 derived.add(value)
             stride = shapes.of(value.operands[0], block) if value.opcode in DIVISIONS and value.type in _TYPES else None
             divisor = signed_number(value.operands[1]) if stride and stride > 0 else None

@@ -23,15 +23,16 @@ _WIDENING = frozenset({"zext", "sext"})
 _SUMMING = _WIDENING | {"trunc", "add", "sub", "or", "phi", "freeze"}
 
 
-def find_global_indices(function: Function, axis: str, extent: int) -> list[Instruction] | None:
-    """The sums that are the global index along *axis*, of blocks with *extent* threads there; ``None`` if the indices
-    of the thread or of its block are used otherwise, or if the thread is not used for indices only."""
+def find_global_indices(function: Function, axis: str, extent: int | None) -> list[Instruction] | None:
+    """The sums that are the global index along *axis*, of blocks with *extent* threads there, ``None`` for what only
+    the launch knows; ``None`` if the indices of the thread or of its block are used otherwise, or if the thread is not
+    used for indices only."""
     users = _find_users(function)
     item = function.arguments[0]
     if any(user.callee not in _OF_ANY_BLOCK and not spmd.is_pure(user.callee) for user in users.get(item, [])):
         return None
     threads = _follow(function, users, spmd.thread_idx(axis), 1)
-    blocks = _follow(function, users, spmd.block_idx(axis), extent)
+    blocks = _follow(function, users, spmd.block_idx(axis), extent, spmd.block_dim(axis))
     if not threads or blocks is None or set(threads) != set(blocks):
         return None
     sums = list(dict.fromkeys(threads))
@@ -138,19 +139,24 @@ def _is_sum(value: Instruction) -> bool:
 
 
 def _follow(
-    function: Function, users: dict[Value, list[Instruction]], name: str, factor: int
+    function: Function, users: dict[Value, list[Instruction]], name: str, factor: int | None, length: str = ""
 ) -> list[Instruction] | None:
-    """The sums that the index *name* ends in, once it was multiplied by *factor*; ``None`` if it is used otherwise."""
+    """The sums that the index *name* ends in, once it was multiplied by *factor*, or by what the function *length*
+    gives if that is ``None``; ``None`` if it is used otherwise."""
     found: list[Instruction] = []
-    waiting: list[tuple[Instruction, int]] = [(call, 1) for call in function.instructions() if call.callee == name]
+    waiting: list[tuple[Instruction, int | None]] = [
+        (call, 1) for call in function.instructions() if call.callee == name
+    ]
     while waiting:
         value, scale = waiting.pop()
         for user in users.get(value, []):
             if user.opcode in _WIDENING:
                 waiting.append((user, scale))
+            elif factor is None and scale == 1 and user.opcode == "mul" and _multiplies(user, length):
+                waiting.append((user, None))
             elif user.opcode in _PRODUCTS:
                 other = next((signed_number(part) for part in user.operands if part is not value), None)
-                if other is None or user.operands[0] is not value:
+                if other is None or scale is None or user.operands[0] is not value:
                     return None
                 waiting.append((user, _PRODUCTS[user.opcode](scale, other)))
             elif scale == factor and _is_sum(user):
@@ -158,6 +164,16 @@ def _follow(
             else:
                 return None
     return found
+
+
+def _multiplies(product: Instruction, name: str) -> bool:
+    """Whether a factor of *product* is what the function *name* gives."""
+    for factor in product.operands:
+        while isinstance(factor, Instruction) and factor.opcode in _WIDENING:
+            (factor,) = factor.operands
+        if isinstance(factor, Instruction) and factor.callee == name:
+            return True
+    return False
 
 
 _PRODUCTS: dict[str, Callable[[int, int], int]] = {

@@ -40,7 +40,7 @@ from hip_runtime.drivers.cpu.passes.unroll_steps import find_nests, find_steps, 
 from hip_runtime.drivers.cpu.passes.wrapped_remainders import replace_wrapped_remainders
 from hip_runtime.drivers.cpu.strategies.form_choice import check_callees
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
-from hip_runtime.drivers.cpu.strategies.lane_axis import AxisChoice, Tile, joins_for_rows
+from hip_runtime.drivers.cpu.strategies.lane_axis import AxisChoice, Tile, joins_row
 from hip_runtime.drivers.cpu.strategies.working_blocks import define_limit
 from hip_runtime.drivers.cpu.vectorize.chunk_totals import ChunkTotals
 from hip_runtime.errors import UnsupportedError
@@ -94,7 +94,7 @@ def read_kernel(
         printed = PrintedModule(module)
         function = _read(request, printed, item)
     record("read", function)
-    joins = tiles and request.is_tileable and joins_for_rows(function, request.block[0], request.chosen_width)
+    joins = tiles and request.is_tileable and joins_row(function, request.block[0], request.chosen_width)
     if item.lengths is not None and (
         joins
         or computes_with_extent(function, "x", may_step=bool(request.reach.waiting))
@@ -115,10 +115,11 @@ def read_kernel(
     record("freeze_loads", function)
     spin_loops = 0 if request.is_single_thread else insert_yields(function)
     record("insert_yields", function)
+    tiles = tiles and request.is_tileable and not (request.is_single_thread and find_spin_loops(function))
     size_of = measure_types(machine.target_data, item.module.context)
     tile = Tile()
     strides = guess_strides(function, size_of) if guesses_strides and not spin_loops else {}
-    if tiles and request.is_tileable and not spin_loops:
+    if tiles and not spin_loops:
         for axis, extent in zip(AXES, request.block, strict=True):
             if extent == 1:
                 add_thread_indices(function, axis)
@@ -126,7 +127,7 @@ def read_kernel(
     if request.is_turnable and not spin_loops:
         near = guess_strides(function, size_of, MOST_NEAR)
         choice = AxisChoice(
-            function, request.block, size_of, request.chosen_width, tiles and request.is_tileable,
+            function, request.block, size_of, request.chosen_width, tiles,
             assume_strides(function, near) if near else None,
         )  # fmt: skip
         item.axes = choice.choose(request.requested_lanes)

@@ -24,7 +24,7 @@ from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 from hip_runtime.drivers.cpu.passes.define_dots import define_dots
 from hip_runtime.drivers.cpu.passes.lower_overloads import define_overloads
 from hip_runtime.drivers.cpu.passes.missing_instructions import define_missing
-from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, MIN_LANES, REGIONS, choose_width
+from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, MIN_LANES, REGIONS, choose_width, default_lanes
 from hip_runtime.drivers.cpu.validation import read_bitcode
 from hip_runtime.errors import ModuleLoadError, UnsupportedError
 
@@ -88,6 +88,11 @@ class KernelRequest:
     def widest(self) -> int:
         """Lanes of a gang along the axis of the block that allows for most."""
         return choose_width(max(self.block) if self.is_turnable else self.block[0], self.chosen_width)
+
+    @property
+    def most_lanes(self) -> int:
+        """Lanes of the widest gang, which reaches over several blocks if it can."""
+        return choose_width(default_lanes(), self.chosen_width) if self.is_tileable else self.widest
 
     @property
     def is_tileable(self) -> bool:

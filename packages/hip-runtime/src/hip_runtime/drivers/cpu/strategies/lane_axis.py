@@ -69,10 +69,12 @@ class Tile:
     rows_from: int | None = None
 
 
-def joins_for_rows(function: Function, length: int, width: int | None) -> bool:
-    """Whether blocks of one row of *length* threads, in gangs of *width* or the default, are to be joined because their
-    threads find a row by a division."""
+def joins_row(function: Function, length: int, width: int | None) -> bool:
+    """Whether blocks of one row of *length* threads, in gangs of *width* or the default, are to be joined because they
+    have few, or because their threads find a row by a division."""
     lanes = width or default_lanes()
+    if length < lanes // 2:
+        return find_global_indices(function, "x", None) is not None
     return lanes <= length < _GANGS_OF_ROWS * lanes and divides_index(function, "x")
 
 
@@ -99,7 +101,7 @@ class AxisChoice:
         self._width = width
         self._shapes: dict[int, VectorShapes] = {}
         self._called = {value.callee for value in function.instructions()}
-        self._tiles = tiles and spmd.LANE not in self._called and math.prod(block) >= self._widest
+        self._tiles = tiles and spmd.LANE not in self._called
 
     @property
     def _widest(self) -> int:

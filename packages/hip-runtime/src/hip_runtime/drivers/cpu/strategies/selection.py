@@ -33,10 +33,10 @@ def select_plan(request: KernelRequest) -> Plan:
     counters = operation_counters.wanted()
     if counters is not None:
         return plan_counting(request, counters)
-    form, reason = choose_form(request.reach, request.requested_form, request.widest)
+    form, reason = choose_form(request.reach, request.requested_form, request.most_lanes)
     check_private(request.kernel.name, request.private_bytes)
     form, reason, requested_form = fit_stack(
-        form, reason, request.requested_form, request.private_bytes, request.widest
+        form, reason, request.requested_form, request.private_bytes, request.most_lanes
     )
     if config.cpu_lockstep() and not request.is_single_thread:
         return plan_lockstep(request)

@@ -64,6 +64,16 @@ class CollectsTotals(Protocol):
         """Write what is around the blocks of a chunk."""
 
 
+class KeepsResults(Protocol):
+    """What writes the memory of a worker for results, see `vectorize.kept_results`."""
+
+    def compute(self, code: Any, common: Any) -> None:
+        """Have *code* know the results of *common*."""
+
+    def write(self, builder: ir.IRBuilder, place: ir.Value, start: ir.Block) -> None:
+        """Write what is before the blocks of a chunk."""
+
+
 class KeepsTables(Protocol):
     """What writes the tables of a worker, see `vectorize.update_tables`."""
 
@@ -152,6 +162,8 @@ class WorkItem:
         `vectorize.turns`."""
         self.totals: CollectsTotals | None = None
         """What collects atomic operations of a chunk of blocks, if the kernel has such."""
+        self.kept: KeepsResults | None = None
+        """What keeps results that gangs have in common, if it is worth the while."""
         self.tables: KeepsTables | None = None
         """What keeps tables of the worker for atomic operations on elements of arrays, if the kernel has such."""
         self.limit: ir.Function | None = None
@@ -162,7 +174,7 @@ class WorkItem:
         self.layout = Struct(
             thread=ir.ArrayType(I32, 3), block=ir.ArrayType(I32, 3), frame=PTR, dynamic_shared=PTR, dynamic_bytes=I64,
             block_words=PTR, contexts=PTR, block_number=I64, stack_limit=I64, memory_word=PTR, states_word=PTR,
-            length=I32, totals=ir.ArrayType(PTR, MOST_TOTALS), gang_record=PTR,
+            length=I32, totals=ir.ArrayType(PTR, MOST_TOTALS), gang_record=PTR, kept=PTR,
             tables=ir.ArrayType(PTR, MOST_TABLES), table_limits=ir.ArrayType(I64, MOST_TABLES),
             **dict.fromkeys(self._shared.values(), PTR),
         )  # fmt: skip

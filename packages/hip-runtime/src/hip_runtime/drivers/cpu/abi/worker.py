@@ -114,6 +114,8 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
     body(builder, place, arguments, Blocks(first, limit, each_block))
     if item.totals is not None:
         item.totals.write(builder, place, start)
+    if item.kept is not None:
+        item.kept.write(builder, place, start)
     if item.tables is not None:
         item.tables.write_end(builder, place, arguments)
     builder.ret(builder.sub(limit, first))

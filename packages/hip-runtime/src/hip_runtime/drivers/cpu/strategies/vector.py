@@ -24,6 +24,7 @@ from hip_runtime.drivers.cpu.strategies.lane_axis import describe_axis
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.region import write_spinning
 from hip_runtime.drivers.cpu.vectorize.gang_body import GangBody
+from hip_runtime.drivers.cpu.vectorize.kept_results import KeptResults
 from hip_runtime.drivers.cpu.vectorize.prologue_body import run_prologue
 from hip_runtime.drivers.cpu.vectorize.update_tables import UpdateTables
 from hip_runtime.errors import UnsupportedError
@@ -57,6 +58,7 @@ def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     if not (request.reach.observed or item.waits_for_grid):
         updates = find_scattered_updates(graph.function)
         item.tables = UpdateTables(item, updates) if updates else None
+    item.kept = KeptResults(item)
     item.joins_rows_from = graph.rows_from if item.extents[2] > 1 else None
     source, layout = graph.module, request.machine.target_data
     prologue = take_out_launch_values(graph.function)

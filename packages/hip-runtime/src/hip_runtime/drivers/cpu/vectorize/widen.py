@@ -7,6 +7,7 @@ from dataclasses import replace
 from llvmlite import ir
 
 from hip_devicelib import spmd
+from hip_runtime.drivers.cpu.analyses.common_results import CommonResults, find_common_results, find_users
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
@@ -22,6 +23,7 @@ from hip_runtime.drivers.cpu.ir.model import (
     RAMP,
     RESULT,
     ROW,
+    Block,
     Constant,
     Function,
     Instruction,
@@ -64,9 +66,36 @@ class Widener(MemoryAccesses):
     row_dependent: frozenset[Value] = frozenset()
     """The values that can differ between such rows."""
 
+    _common: dict[Instruction, CommonResults]
+    """What is kept for the next gang, by the first of its instructions."""
+    _users: dict[Value, list[Instruction]] | None = None
+    """The users of each value, once they were looked for."""
+
+    def begin(self, block: Block, mask: ir.Value | None) -> None:
+        """Start another block."""
+        super().begin(block, mask)
+        self._common = {}
+        if self.item.kept is not None and self.lanes.width > 1 and not self.lockstep:
+            if self._users is None:
+                self._users = find_users(self.shapes.order.blocks)
+            found = find_common_results(block, self.shapes, self._users)
+            self._common = {common.instructions[0]: common for common in found}
+
+    def _keep_common(self, common: CommonResults) -> None:
+        """Write the instructions of *common*, for a gang that has other numbers than the last one."""
+        assert self.item.kept is not None
+        self.item.kept.compute(self, common)
+        self.written_ahead.update(common.instructions)
+        self.form, self.stride = remarks.UNIFORM, 0
+        for value in common.instructions if remarks.are_wanted() else ():
+            self._remark(value)
+
     def write(self, instruction: Instruction) -> None:
         """Write *instruction*, and remember its value."""
         if instruction in self.written_ahead:
+            return
+        if (common := self._common.get(instruction)) is not None:
+            self._keep_common(common)
             return
         stand_at(self.builder, instruction.location)
         shape = self.shapes.at_definition(instruction)

@@ -101,6 +101,49 @@ def test_each_element_is_computed_once(
     assert all(splits)
 
 
+PLANES = f"""
+define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %x, i64 %height, i64 %width) {{
+entry:
+{GLOBAL_X}
+  %plane = mul nuw nsw i64 %height, %width
+  %z = udiv i64 %i, %plane
+  %in.plane = urem i64 %i, %plane
+  %inside = icmp ult i64 %z, 3
+  br i1 %inside, label %go, label %end
+go:
+  %y = udiv i64 %in.plane, %width
+  %c = urem i64 %in.plane, %width
+  %turned = mul nuw nsw i64 %y, 3
+  %line = add nuw nsw i64 %turned, %z
+  %first = mul nuw nsw i64 %line, %width
+  %at = add nuw nsw i64 %first, %c
+  %p = getelementptr i64, ptr %x, i64 %at
+  %v = load i64, ptr %p
+  %q = getelementptr i64, ptr %out, i64 %i
+  store i64 %v, ptr %q
+  br label %end
+end:
+  ret void
+}}
+"""
+"""Rows of planes, in the order in which all first rows are neighbours, then all second ones."""
+
+
+@pytest.mark.parametrize(("block", "width"), [(96, 32), (50, 16), (64, 8)])
+def test_rows_of_planes_are_split(device: Device, splits: list[bool], block: int, width: int) -> None:
+    parameters = [(name, of.format(kind="i64")) for name, of in PARAMETERS]
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
+        function = device.load(code(PLANES, "k", parameters)).function("k")
+        for height, length in ((1, 1), (9, 3), (2, 90), (31, 7), (20, 8), (7, 33), (1, 254)):
+            given = np.random.default_rng(3).integers(0, 99, (height, 3, length))
+            out, x = to_device(np.zeros((3, height, length), np.int64)), to_device(given)
+            blocks = given.size // block + 2
+            function.launch(blocks, block, pack(function.kernel, out.address, x.address, height, length))
+            np.testing.assert_array_equal(out.copy_to_host(), given.transpose(1, 0, 2), f"{height} x {length}")
+    assert splits
+    assert all(splits)
+
+
 @pytest.fixture
 def widths(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The widths of the gangs that begin where rows do."""

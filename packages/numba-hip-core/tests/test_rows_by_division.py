@@ -165,3 +165,53 @@ def test_threads_that_go_through_a_row_together(block: int) -> None:
     np.testing.assert_array_equal(out, 2 * x)
     if current_device().is_cpu:
         assert "gathered" not in str(rows_of_waves.explain(x, out, block=block))
+
+
+@hip.jit
+def box_by_planes(x, out):
+    p = hip.grid(1)
+    i = p // (x.shape[1] * x.shape[2])
+    rest = p % (x.shape[1] * x.shape[2])
+    j, k = rest // x.shape[2], rest % x.shape[2]
+    if i < x.shape[0]:
+        out[i, j, k] = 2 * x[i, j, k] + 100 * i + 10 * j + k
+
+
+@hip.jit
+def box_with_edges(x, out):
+    """Rows in planes in boxes; the first and the last element of each row is another."""
+    p = hip.grid(1)
+    plane = x.shape[1] * x.shape[2]
+    i = p // plane
+    if i < x.shape[0]:
+        j = (p - i * plane) // x.shape[2]
+        k = (p - i * plane) % x.shape[2]
+        out[i, j, k] = 2 * x[i, j, k] + 100 * i + 10 * j + k
+        if 0 < k < x.shape[2] - 1 and j > 0:
+            out[i, j, k] += x[i, j - 1, k + 1] - x[i, j - 1, k + 1]
+
+
+@hip.jit
+def tesseract(x, out):
+    """Four axes, of which the last two are one for the caller."""
+    p = hip.grid(1)
+    rows = x.shape[2] // 2
+    i, rest = p // (x.shape[1] * x.shape[2]), p % (x.shape[1] * x.shape[2])
+    if i < x.shape[0]:
+        j, rest = rest // x.shape[2], rest % x.shape[2]
+        k = rest // rows if rows > 0 else 0
+        place = rest - k * rows
+        out[i, j, k * rows + place] = 2 * x[i, j, k * rows + place] + 100 * i + 10 * j + rest
+
+
+@pytest.mark.parametrize(
+    "shape", [(3, 4, 5), (7, 33, 64), (2, 70, 90), (5, 1, 130), (1, 1, 1000), (4, 40, 31), (3, 9, 1)]
+)
+@pytest.mark.parametrize("kernel", [box_by_planes, box_with_edges, tesseract], ids=lambda one: one.py_func.__name__)
+def test_rows_of_planes(kernel: Any, shape: tuple[int, int, int]) -> None:
+    x = np.random.default_rng(6).integers(0, 100, shape).astype(np.int32)
+    i, j, k = np.indices(shape)
+    for block in (32, 96, 256):
+        out = np.zeros_like(x)
+        kernel[-(-x.size // block), block](x, out)
+        np.testing.assert_array_equal(out, 2 * x + 100 * i + 10 * j + k, f"blocks of {block}")

@@ -52,8 +52,11 @@ class CoherentValues:
         """Maps each copied instruction to its original."""
         self.apart: set[Block] = set()
         """The blocks of gangs whose lanes do not have the same quotient."""
-        self.guard: RowGuard | None = None
-        """The first branch outside of loops on whether divisions of consecutive numbers are coherent."""
+        self.guards: list[RowGuard] = []
+        """The first branch outside of loops on whether divisions of consecutive numbers are coherent, and those that
+        follow where they are."""
+        self._inside: Collection[Block] = ()
+        """The blocks behind the last of them."""
 
     def version_next(self, shapes: VectorShapes) -> bool:
         """Version the code behind the next divisions, if there are any; *shapes* are those of the function as it is
@@ -186,8 +189,10 @@ class CoherentValues:
         block.instructions = guard.finish(copies.blocks[apart], apart)
         guard.simplify(copies)
         divisions = [found for found in coherent if isinstance(found, CoherentDivision)]
-        if self.guard is None and divisions and all(found.stride == 1 for found in divisions):
-            self.guard = guard.describe(block, copies.blocks[apart], apart)
+        is_next = not self.guards or block in self._inside
+        if is_next and divisions and all(found.stride == 1 for found in divisions):
+            self.guards.append(guard.describe(block, copies.blocks[apart], apart))
+            self._inside = set(copies.blocks.values())
         return True
 
     def _copy(self, blocks: list[Block]) -> Copies:

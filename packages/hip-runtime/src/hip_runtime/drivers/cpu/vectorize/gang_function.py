@@ -317,9 +317,9 @@ class GangFunction:
                 self.shapes = self._shapes(self.early_exits)
                 self._record("coherent")
             self._copy_demotable(coherent.copied)
-            if number == 0 and values.guard is not None and self.follows_rows:
+            if number == 0 and values.guards and self.follows_rows:
                 self._split = split_rows(
-                    self._graph, values.guard, self.width, self.early_exits, partial(self._shapes, {}),
+                    self._graph, values.guards, self.width, self.early_exits, partial(self._shapes, {}),
                     exits=self._half is not None,
                 )  # fmt: skip
                 self._copy_demotable({} if self._split is None else self._split.copied)

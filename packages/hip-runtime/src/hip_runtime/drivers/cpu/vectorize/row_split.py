@@ -8,7 +8,7 @@ thread, and so with a row. Without that, all lanes would divide, and gather and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.known_ranges import constant
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
-from hip_runtime.drivers.cpu.ir.clone import copy_blocks
+from hip_runtime.drivers.cpu.ir.clone import Copies, copy_blocks
 from hip_runtime.drivers.cpu.ir.model import FIRST, Argument, Block, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1, I32, PTR, VOID
 from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory
@@ -59,39 +59,42 @@ class RowSplit:
 
 
 def split_rows(
-    function: Function, guard: RowGuard, width: int, early_exits: dict[Block, Block],
+    function: Function, guards: Sequence[RowGuard], width: int, early_exits: dict[Block, Block],
     analyse: Callable[[Function], VectorShapes], *, exits: bool = False,
 ) -> RowSplit | None:  # fmt: skip
-    """The functions for parts of gangs of *width*; ``None`` if something happens before *guard*, if what a lane does
-    depends on its place in the gang, or if lanes that are in one row gather or scatter, too, which takes as long for
-    each part as for all of them. *analyse* finds the shapes of a part.
+    """The functions for parts of gangs of *width* by *guards*, of which each is in what is coherent behind the one
+    before, as a row is in a plane; ``None`` if something happens before the last, if what a lane does depends on its
+    place in the gang, or if lanes that are in one row gather or scatter, too, which takes as long for each part as for
+    all of them. *analyse* finds the shapes of a part.
 
     A gang that is to end with its row takes a new early exit then, which *early_exits* gets; if it *exits*, so does
     every gang that is not in one row.
     """
     if any(value.opcode == "alloca" or value.callee in _PLACED for value in function.instructions()):
         return None
-    before = _reach(function, guard.block, [])
-    blocks = _reach(function, guard.block, [guard.coherent])
-    others = [value for block in before if block is not guard.block for value in block.instructions]
-    if any(map(has_effect, [*others, *guard.block.instructions])):
+    coherent = {guard.block: [guard.coherent] for guard in guards}
+    before = _reach(function, {**coherent, guards[-1].block: []})
+    blocks = _reach(function, coherent)
+    if any(has_effect(value) for block in before for value in block.instructions):
         return None
     if sum(len(block.instructions) for block in blocks) > _MOST_INSTRUCTIONS:
         return None
-    holds = _require_rows(guard, width)
-    split = _make_split(function, guard, holds, (before, blocks), width)
+    holds = [_require_rows(guard, width) for guard in guards]
+    split = _make_split(function, guards, holds, (before, blocks), width)
     shapes = analyse(split.part)
     if _gathers(shapes) or not all(map(_knows_first, (shapes, analyse(split.measure)))):
         return None
-    step = Block(f"{guard.block.name}.split")
     rows, never = (Block(name, [Instruction(VOID, "ret", [])]) for name in ("rows", "never"))
-    apart = never if exits else guard.apart
-    step.instructions.append(Instruction(VOID, "br", [constant(I1, 1) if exits else holds], targets=[rows, apart]))
-    function.blocks += [step, rows, *([never] if exits else [])]
-    guard.block.terminator.targets[1] = step
-    for phi in guard.apart.phis:
-        phi.targets = [step if source is guard.block else source for source in phi.targets]
-    early_exits[step] = apart
+    function.blocks += [rows, *([never] if exits else [])]
+    for guard, hold in zip(guards, holds, strict=True):
+        apart = never if exits else guard.apart
+        condition = constant(I1, 1) if exits else hold
+        step = Block(f"{guard.block.name}.split", [Instruction(VOID, "br", [condition], targets=[rows, apart])])
+        function.blocks.append(step)
+        guard.block.terminator.targets[1] = step
+        for phi in guard.apart.phis:
+            phi.targets = [step if source is guard.block else source for source in phi.targets]
+        early_exits[step] = apart
     return split
 
 
@@ -138,30 +141,40 @@ def _require_rows(guard: RowGuard, width: int) -> Value:
 
 
 def _make_split(
-    function: Function, guard: RowGuard, holds: Value, parts: tuple[list[Block], list[Block]], width: int
+    function: Function, guards: Sequence[RowGuard], holds: Sequence[Value], parts: tuple[list[Block], list[Block]],
+    width: int,
 ) -> RowSplit:  # fmt: skip
     before, blocks = parts
     places = [Argument(PTR, len(function.arguments) + number, name) for number, name in enumerate(("room", "row"))]
     copies = copy_blocks(before)
-    end = copies.blocks[guard.block]
+    _go_on(copies, guards[:-1])
+    end = copies.blocks[guards[-1].block]
     end.instructions.pop()
-    room, row = (_least(end, [copies.of(value) for value in values], width) for values in (guard.rooms, guard.divisors))
-    room = _insert(end, "select", I32, copies.of(holds), room, constant(I32, 0))
+    room = _least(end, [copies.of(value) for guard in guards for value in guard.rooms], width)
+    row = _least(end, [copies.of(value) for guard in guards for value in guard.divisors], width)
+    for hold in holds:
+        room = _insert(end, "select", I32, copies.of(hold), room, constant(I32, 0))
     for value, place in zip((room, row), places, strict=True):
         _insert(end, "store", VOID, value, place, align=4)
     _insert(end, "ret", VOID)
     measure = Function(function.name, [*function.arguments, *places], [copies.blocks[block] for block in before])
     copies = copy_blocks(blocks)
-    end = copies.blocks[guard.block]
-    end.instructions[-1] = replace(end.terminator, operands=[], targets=[copies.blocks[guard.coherent]])
+    _go_on(copies, guards)
     part = Function(function.name, [*function.arguments], [copies.blocks[block] for block in blocks])
     _drop_phi_sources(part)
     return RowSplit(measure, part, {copy: original for original, copy in copies.values.items()})
 
 
-def _reach(function: Function, cut: Block, behind: list[Block]) -> list[Block]:
-    """The blocks that are reached from the start of *function* if *cut* is followed by *behind*."""
-    return order_blocks(function.blocks[0], lambda block: behind if block is cut else block.successors).blocks
+def _go_on(copies: Copies, guards: Sequence[RowGuard]) -> None:
+    """Have the *copies* of what ends in one of *guards* go on with what is coherent."""
+    for guard in guards:
+        end = copies.blocks[guard.block]
+        end.instructions[-1] = replace(end.terminator, operands=[], targets=[copies.blocks[guard.coherent]])
+
+
+def _reach(function: Function, following: Mapping[Block, list[Block]]) -> list[Block]:
+    """The blocks that are reached from the start of *function* if some have other blocks *following*."""
+    return order_blocks(function.blocks[0], lambda block: following.get(block, block.successors)).blocks
 
 
 def _drop_phi_sources(function: Function) -> None:

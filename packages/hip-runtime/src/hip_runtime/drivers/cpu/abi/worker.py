@@ -31,7 +31,7 @@ from hip_runtime.drivers.cpu.abi.launch_frame import (
 )
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, BlockRows, WorkItem
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
-from hip_runtime.drivers.cpu.ir.loop_metadata import mark_loop, unvectorized
+from hip_runtime.drivers.cpu.ir.loop_metadata import mark_loop, rolled, unvectorized
 from hip_runtime.drivers.cpu.ir.types import NamedType
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID, allocate, function_address, store_atomic
 
@@ -141,13 +141,17 @@ def kernel_type(kernel: Kernel) -> ir.FunctionType:
     return ir.FunctionType(VOID, [PTR, *(PARAMETER_TYPES[parameter.type] for parameter in kernel.parameters)])
 
 
-def run_threads(kernel: Kernel, item: WorkItem, as_scalars: bool = False) -> Body:
-    """A body that runs one thread after another, which LLVM may make vectors of unless they run *as scalars*."""
+def run_threads(kernel: Kernel, item: WorkItem, as_scalars: bool = False, has_loop: bool = False) -> Body:
+    """A body that runs one thread after another, which LLVM may make vectors of unless they run *as scalars*, and write
+    out unless each *has a loop* of its own as well: it would write out that of a row of 16, with 16 such loops."""
     target = ir.Function(item.module, kernel_type(kernel), kernel.name)
 
     def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks) -> None:
-        with blocks.each(), _threads(builder, item, place, as_scalars):
-            builder.call(target, [place, *arguments], attrs=("alwaysinline",))
+        properties = [unvectorized(builder.module)] if as_scalars else []
+        properties += [rolled(builder.module)] if as_scalars and has_loop else []
+        with blocks.each(), _blocks_of_tile(builder, item, place), _threads(builder, item, place, properties):
+            passed = arguments[: len(kernel.parameters)]  # a prologue's numbers follow
+            builder.call(target, [place, *passed], attrs=("alwaysinline",))
 
     return body
 
@@ -305,14 +309,32 @@ def _widen(builder: ir.IRBuilder, index: ir.Value) -> ir.Value:
 
 
 @contextmanager
-def _threads(builder: ir.IRBuilder, item: WorkItem, place: ir.Value, as_scalars: bool) -> Iterator[None]:
-    """Loop over the threads of a block, in the order of the item's axes, with the indices stored in the work item."""
+def _blocks_of_tile(builder: ir.IRBuilder, item: WorkItem, place: ir.Value) -> Iterator[None]:
+    """Loop over the blocks of a tile, which has one row of them, with the index of each in the work item *place*."""
+    if item.tile == 1:
+        yield
+        return
+    axis = item.axes[0]
+    first = item.layout.load(builder, place, "block", axis)
+    count = builder.udiv(item.row_lanes, I32(item.block[axis]))
+    with counted(builder, "tile.block", I32(0), count) as number:
+        item.store_block(builder, place, axis, builder.add(first, number, flags=("nuw", "nsw")))
+        yield
+
+
+@contextmanager
+def _threads(
+    builder: ir.IRBuilder, item: WorkItem, place: ir.Value, properties: Sequence[ir.values.MDValue]
+) -> Iterator[None]:
+    """Loop over the threads of a block, in the order of the item's axes, with the indices stored in the work item; with
+    *properties* for LLVM."""
     names = [f"thread.{AXES[axis]}" for axis in item.axes]
-    properties = [unvectorized(builder.module)] if as_scalars else []
+    is_joined = item.tile > 1
+    lanes = I32(item.block[item.axes[0]]) if is_joined else item.row_lanes or I32(item.extents[0])
     with (
         counted(builder, names[2], I32(0), I32(item.extents[2]), properties) as plane,
         counted(builder, names[1], I32(0), I32(item.extents[1]), properties) as row,
-        counted(builder, names[0], I32(0), item.row_lanes or I32(item.extents[0]), properties) as lane,
+        counted(builder, names[0], I32(0), lanes, properties) as lane,
     ):
         item.store_thread(builder, place, (lane, row, plane))
         yield

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hip_runtime.drivers.cpu.ir.model import Block, Instruction
+from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction
 
 Successors = Callable[[Block], Sequence[Block]]
 
@@ -50,6 +50,11 @@ def order_blocks(entry: Block, successors: Successors) -> Order:
             else:
                 pending.append(([first], frozenset({first}), loops))
     return order
+
+
+def has_loop(function: Function) -> bool:
+    """Whether *function* has a loop."""
+    return any(order_blocks(function.blocks[0], lambda block: block.successors).loops.values())
 
 
 def _edges(block: Block, successors: Successors, inside: frozenset[Block], cut: frozenset[Block]) -> list[Block]:

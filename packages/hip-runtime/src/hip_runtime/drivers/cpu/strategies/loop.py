@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hip_runtime.drivers.cpu.abi.worker import build_worker, run_threads
+from hip_runtime.drivers.cpu.analyses.cfg import has_loop
 from hip_runtime.drivers.cpu.analyses.launch_values import find_launch_values
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.passes.index_signs import decide_at_start
@@ -29,7 +30,8 @@ def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan, as_scalars: 
     if is_changed or graph.has_frozen_loads:
         graph.item.lengths = None
         return write_regions(request, graph, LOOP, reason, GangPlan(1) if is_changed else gangs)
-    build_worker(request.kernel, graph.item, run_threads(request.kernel, graph.item, as_scalars))
+    body = run_threads(request.kernel, graph.item, as_scalars, has_loop(graph.function))
+    build_worker(request.kernel, graph.item, body)
     told = "; ".join(filter(None, [reason, describe_axis(graph.item)]))
     return Plan(LOOP, told, graph.module, graph.item)
 

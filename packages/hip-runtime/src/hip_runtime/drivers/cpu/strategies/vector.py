@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from hip_devicelib import spmd
 from hip_runtime import config
 from hip_runtime.drivers.cpu.abi.narrow_grids import NarrowGrids
 from hip_runtime.drivers.cpu.abi.work_item import AXES
-from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
+from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type, run_threads
+from hip_runtime.drivers.cpu.analyses.cfg import has_loop
 from hip_runtime.drivers.cpu.analyses.index_bounds import IndexBound
 from hip_runtime.drivers.cpu.analyses.scattered_updates import find_scattered_updates
 from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
@@ -63,10 +65,14 @@ def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     source, layout = graph.module, request.machine.target_data
     prologue = take_out_launch_values(graph.function)
     dense = assume_dense_rows(graph.function, measure_types(layout, item.module.context))
+    # what collects for a worker, or joins rows of blocks, is for gangs
+    is_plain = item.totals is None and item.tables is None and item.joins_rows_from is None
+    can_be_alone = config.cpu_form() == AUTO and is_plain and not graph.has_frozen_loads
+    alone = partial(run_threads, kernel, item, as_scalars=True, has_loop=has_loop(graph.function))
     body = GangBody(
         graph.function, item, prologue.extend(kernel_type(kernel)), source, layout, width,
         check_cost=config.cpu_form() == AUTO, exact=request.chosen_width is not None,
-        strides=graph.strides, dense=dense,
+        strides=graph.strides, dense=dense, alone=alone if can_be_alone else None,
     )  # fmt: skip
     build_worker(kernel, item, run_prologue(prologue, item, source, layout, body))
     narrow = _find_narrow(request, item.axes[0], body, graph.bounds) if item.tile > 1 and _is_free(request) else None

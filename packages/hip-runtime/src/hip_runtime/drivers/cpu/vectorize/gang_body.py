@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
-from hip_runtime.drivers.cpu.abi.worker import Blocks
+from hip_runtime.drivers.cpu.abi.worker import Blocks, Body
 from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, estimate_lane, explain_unprofitable
 from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides
 from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
@@ -52,16 +52,19 @@ class GangBody:
     the width is *exact*; with a version for arguments that are what *strides* guesses, and for arrays whose rows are
     *dense*, if that accesses memory better.
 
+    Where these are not as guessed, and gangs would be slower, threads run by what *alone* makes, if it is given.
+
     A call raises `UnsupportedError` if vectors cannot run the kernel or, with *check_cost*, if the cost model finds
     that they should not."""
 
     def __init__(
         self, function: Function, item: WorkItem, kind: ir.FunctionType, source: Any, layout: Any, width: int,
         check_cost: bool = False, exact: bool = True, strides: Mapping[Argument, int] | None = None,
-        dense: DenseVersion | None = None,
+        dense: DenseVersion | None = None, alone: Callable[[], Body] | None = None,
     ) -> None:  # fmt: skip
         self._strides = strides or {}
         self._dense = dense
+        self._alone = alone
         self._function = function
         self._item = item
         self._kind = kind
@@ -94,9 +97,18 @@ class GangBody:
             return
         with builder.if_else(self._are_as_guessed(builder, arguments)) as (holds, otherwise):
             with otherwise, remarks.muted():
-                self._run(builder, place, arguments, blocks, made, is_rare=True)
+                self._run_unlike(builder, place, arguments, blocks, made)
             with holds:
                 self._run(builder, place, arguments, blocks, guessed)
+
+    def _run_unlike(
+        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks, made: GangFunction
+    ) -> None:  # fmt: skip
+        """Run the threads of *blocks* where strides are not as guessed: in gangs such as *made*, or one by one."""
+        if self._alone is not None and explain_unprofitable(made.likely_shapes, self._size_of, made.width):
+            self._alone()(builder, place, arguments, blocks)
+        else:
+            self._run(builder, place, arguments, blocks, made, is_rare=True)
 
     def _make(self, symbols: SymbolDeclarations, function: Function, name: str) -> GangFunction:
         make = partial(

@@ -133,13 +133,12 @@ class CoherentValues:
                 for number, value in enumerate(user.operands):
                     is_edge = user.opcode == "phi" and user.targets[number] in both
                     if isinstance(value, Instruction) and value in results and not is_edge:
-                        phi = phis.get(value)
-                        if phi is None:
-                            phi = phis[value] = Instruction(
+                        if value not in phis:
+                            phis[value] = Instruction(
                                 value.type, "phi", [value] * len(sources) + [results[value]] * len(sources),
                                 f"{value.name}.joined", targets=[*sources, *(copies.blocks[one] for one in sources)],
                             )  # fmt: skip
-                        user.operands[number] = phi
+                        user.operands[number] = phis[value]
         joined.instructions[:0] = phis.values()
 
     def _make_guard(

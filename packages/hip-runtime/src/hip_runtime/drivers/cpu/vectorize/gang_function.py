@@ -310,7 +310,7 @@ class GangFunction:
             self.shapes = self._shapes(self.early_exits)
             self._record("bring_conditions")
         values = CoherentValues(self._graph, self.early_exits, self.width)
-        branches = CoherentBranches(self._graph, self.early_exits)
+        branches: CoherentValues | CoherentBranches = CoherentBranches(self._graph, self.early_exits)
         # divisions once more: branches leave loops that all lanes are in
         for number, coherent in enumerate((values, branches, values)):
             while coherent.version_next(self.shapes):

@@ -28,7 +28,6 @@ _MOST_NUMBERS = 4
 """The most numbers that something is computed from, and the most that are computed."""
 
 _FLOATS = (ir.HalfType, ir.FloatType, ir.DoubleType)
-_NUMBERS = (ir.IntType, *_FLOATS)
 _PURE = BINARY | CASTS | {"fneg", "icmp", "fcmp", "select"}
 
 
@@ -100,8 +99,13 @@ def _describe(group: set[Instruction], block: Block, users: Users) -> CommonResu
         return None
     position = {value: number for number, value in enumerate(block.instructions)}
     is_first = all(position.get(value, -1) < position[ordered[0]] for value in given)
-    are_numbers = all(isinstance(value.type, _NUMBERS) for value in (*given, *results))
+    are_numbers = all(_is_word(value.type) for value in (*given, *results))
     return CommonResults(ordered, given, results) if is_first and are_numbers else None
+
+
+def _is_word(kind: ir.Type) -> bool:
+    """Whether a number of *kind* has 64 bits at most."""
+    return isinstance(kind, _FLOATS) or (isinstance(kind, ir.IntType) and kind.width <= 64)
 
 
 def _outside(values: Iterable[Instruction], group: set[Instruction]) -> Iterable[Instruction]:

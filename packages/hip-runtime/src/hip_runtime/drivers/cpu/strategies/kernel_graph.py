@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,7 @@ from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides, guess_strides
 from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
 from hip_runtime.drivers.cpu.analyses.update_loops import find_update_loops
+from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.model import Argument, Function, Value
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
@@ -94,7 +96,8 @@ def read_kernel(
         printed = PrintedModule(module)
         function = _read(request, printed, item)
     record("read", function)
-    joins = tiles and request.is_tileable and joins_row(function, request.block[0], request.chosen_width)
+    tiles = tiles and request.is_tileable and _may_join(request, item)
+    joins = tiles and joins_row(function, request.block[0], request.chosen_width)
     if item.lengths is not None and (
         joins
         or computes_with_extent(function, "x", may_step=bool(request.reach.waiting))
@@ -115,7 +118,7 @@ def read_kernel(
     record("freeze_loads", function)
     spin_loops = 0 if request.is_single_thread else insert_yields(function)
     record("insert_yields", function)
-    tiles = tiles and request.is_tileable and not (request.is_single_thread and find_spin_loops(function))
+    tiles = tiles and not (request.is_single_thread and find_spin_loops(function))
     size_of = measure_types(machine.target_data, item.module.context)
     tile = Tile()
     strides = guess_strides(function, size_of) if guesses_strides and not spin_loops else {}
@@ -144,6 +147,13 @@ def read_kernel(
     if bounds and not (request.reach.observed or item.waits_for_grid):
         item.limit = define_limit(kernel, item, bounds)
     return KernelGraph(function, module, item, frozen, spin_loops, strides, bounds, tile.rows_from)
+
+
+def _may_join(request: KernelRequest, item: WorkItem) -> bool:
+    """Whether blocks may be joined, whatever their shape. Of the code of a line for full gangs and that for others, gdb
+    stops in the first only, so small blocks whose lines are known have gangs of their own, unless these are known for a
+    report alone."""
+    return not item.has_lines or remarks.are_wanted() or math.prod(request.block) >= request.most_lanes
 
 
 def _extents(item: WorkItem) -> dict[str, int | None]:

@@ -100,7 +100,8 @@ def test_blocks_with_gangs_alike_share_machine_code(device: Device, made: list[i
     function = load(device, ROW, "row")
     for length in LENGTHS:
         check_row(function, length)
-    assert made == [2, 4, 5, 8, 13, 16, 31, 32, 33, 64, 65]
+    # blocks of three threads share the code of two, or have their own with an older LLVM, whose loads are frozen
+    assert [length for length in made if length != 3] == [2, 4, 5, 8, 13, 16, 31, 32, 33, 64, 65]
     for length in reversed(LENGTHS):  # and each has the length that it was launched with
         check_row(function, length)
     assert set(function.handle.workers) == {(length, 1, 1) for length in LENGTHS}

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
+from hip_runtime.drivers.cpu.analyses.users import Users
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
-from hip_runtime.drivers.cpu.ir.model import Block, Constant, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import Block, Constant, Instruction
 
 _LEAST_COST = 24
 """Instructions that take clearly longer than to compare some numbers with those of the last time, and to load what
@@ -39,19 +40,6 @@ class CommonResults:
     instructions: tuple[Instruction, ...]
     given: tuple[Instruction, ...]
     results: tuple[Instruction, ...]
-
-
-Users = dict[Value, list[Instruction]]
-
-
-def find_users(blocks: Iterable[Block]) -> Users:
-    """The instructions of *blocks* that take each value."""
-    users: Users = {}
-    for block in blocks:
-        for value in block.instructions:
-            for operand in value.operands:
-                users.setdefault(operand, []).append(value)
-    return users
 
 
 def find_common_results(block: Block, shapes: VectorShapes, users: Users) -> list[CommonResults]:

@@ -11,6 +11,7 @@ from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.alignments import SPLITTING
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
+from hip_runtime.drivers.cpu.analyses.users import find_users
 from hip_runtime.drivers.cpu.ir.model import Argument, Function, Instruction, Value
 
 _OF_ANY_BLOCK = frozenset({spmd.FAULT, spmd.GRID_BARRIER})
@@ -27,7 +28,7 @@ def find_global_indices(function: Function, axis: str, extent: int | None) -> li
     """The sums that are the global index along *axis*, of blocks with *extent* threads there, ``None`` for what only
     the launch knows; ``None`` if the indices of the thread or of its block are used otherwise, or if the thread is not
     used for indices only."""
-    users = _find_users(function)
+    users = find_users(function.instructions())
     item = function.arguments[0]
     if any(user.callee not in _OF_ANY_BLOCK and not spmd.is_pure(user.callee) for user in users.get(item, [])):
         return None
@@ -42,7 +43,7 @@ def find_global_indices(function: Function, axis: str, extent: int | None) -> li
 def divides_index(function: Function, axis: str) -> bool:
     """Whether *function* divides the index of a thread along *axis*, or a sum with it, by a number that is not a small
     constant, as for the row and the column of an element."""
-    users = _find_users(function)
+    users = find_users(function.instructions())
     waiting = [call for call in function.instructions() if call.callee == spmd.thread_idx(axis)]
     seen = set(waiting)
     while waiting:
@@ -62,7 +63,7 @@ def computes_with_extent(function: Function, axis: str, may_step: bool = False) 
     """Whether *function* does more with the extent of a block along *axis* than to multiply it, as for a global index
     or the threads of a grid, or takes such an index apart at a constant, as into the lane and the number of a wave.
     With *may_step*, it may also be the step of loops whose number of iterations is not known from the block alone."""
-    users = _find_users(function)
+    users = find_users(function.instructions())
     products: list[Instruction] = []
     waiting = [call for call in function.instructions() if call.callee == spmd.block_dim(axis)]
     while waiting:
@@ -124,14 +125,6 @@ def _are_split(products: list[Instruction], users: dict[Value, list[Instruction]
                 seen.add(user)
                 waiting.append(user)
     return False
-
-
-def _find_users(function: Function) -> dict[Value, list[Instruction]]:
-    users: dict[Value, list[Instruction]] = {}
-    for instruction in function.instructions():
-        for operand in instruction.operands:
-            users.setdefault(operand, []).append(instruction)
-    return users
 
 
 def _is_sum(value: Instruction) -> bool:

@@ -30,6 +30,7 @@ from hip_runtime.drivers.cpu.analyses.magnitudes import (
     is_of_launch,
     is_positive,
 )
+from hip_runtime.drivers.cpu.analyses.users import find_users
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1, I64
 from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
@@ -64,10 +65,7 @@ def divide_as_integers(function: Function) -> bool:
     """Write such divisions of *function* so, where nothing but an integer is made of them; whether there were any."""
     if not any(value.opcode == "fptosi" for value in function.instructions()):
         return False
-    users: dict[Value, list[Instruction]] = {}
-    for user in function.instructions():
-        for operand in user.operands:
-            users.setdefault(operand, []).append(user)
+    users = find_users(function.instructions())
     replaced: dict[Value, Value] = {}
     for block in function.blocks:
         for value in list(block.instructions):

@@ -225,26 +225,19 @@ def _find_branches(block: Block, shapes: VectorShapes) -> tuple[list[Block], Blo
     joined = immediate_postdominators(shapes.order.blocks, shapes.successors)[block]
     if joined is None or shapes.order.loops[joined] != shapes.order.loops[block]:
         return None
-    found: set[Block] = set()
-    waiting = [block]
-    while waiting:
-        for target in shapes.successors(waiting.pop()):
-            if target not in found and target is not joined:
-                found.add(target)
-                waiting.append(target)
-    following = [other for other in shapes.order.blocks if other in found]
-    if not following or block in found or not _is_entered_from(block, following, shapes):
+    following = _find_following(block, shapes, joined)
+    if not following or block in following or not _is_entered_from(block, following, shapes):
         return None
     return following, joined
 
 
-def _find_following(block: Block, shapes: VectorShapes) -> list[Block]:
-    """The blocks that are reached from *block*, in order."""
+def _find_following(block: Block, shapes: VectorShapes, until: Block | None = None) -> list[Block]:
+    """The blocks that are reached from *block*, in order, before *until*."""
     found: set[Block] = set()
     waiting = [block]
     while waiting:
         for target in shapes.successors(waiting.pop()):
-            if target not in found:
+            if target not in found and target is not until:
                 found.add(target)
                 waiting.append(target)
     return [other for other in shapes.order.blocks if other in found]

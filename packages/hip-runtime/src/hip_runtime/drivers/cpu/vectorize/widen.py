@@ -7,12 +7,13 @@ from dataclasses import replace
 from llvmlite import ir
 
 from hip_devicelib import spmd
-from hip_runtime.drivers.cpu.analyses.common_results import CommonResults, find_common_results, find_users
+from hip_runtime.drivers.cpu.analyses.common_results import CommonResults, find_common_results
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import is_combinable, is_uniform_load
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
+from hip_runtime.drivers.cpu.analyses.users import Users, find_users
 from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
 from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
@@ -68,7 +69,7 @@ class Widener(MemoryAccesses):
 
     _common: dict[Instruction, CommonResults]
     """What is kept for the next gang, by the first of its instructions."""
-    _users: dict[Value, list[Instruction]] | None = None
+    _users: Users | None = None
     """The users of each value, once they were looked for."""
 
     def begin(self, block: Block, mask: ir.Value | None) -> None:
@@ -77,7 +78,7 @@ class Widener(MemoryAccesses):
         self._common = {}
         if self.item.kept is not None and self.lanes.width > 1 and not self.lockstep:
             if self._users is None:
-                self._users = find_users(self.shapes.order.blocks)
+                self._users = find_users(self.shapes.homes)
             found = find_common_results(block, self.shapes, self._users)
             self._common = {common.instructions[0]: common for common in found}
 

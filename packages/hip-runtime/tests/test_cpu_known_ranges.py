@@ -13,6 +13,9 @@ from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.passes.known_values import replace_known
 
 LOOP = """
+declare i64 @llvm.umax.i64(i64, i64)
+declare i64 @llvm.smin.i64(i64, i64)
+
 define void @k(ptr %item, i64 %n, i64 %w, ptr %p) {{
 entry:
   br label %loop
@@ -48,6 +51,24 @@ CASES = {
     ),
     "a remainder by one more": (
         "0", STEP, "%r = srem i64 %i, %n\n  %c = icmp ugt i64 %r, 7\n  %x = select i1 %c, i64 7, i64 %r", "x",
+    ),
+    "a remainder, which is below the divisor": (
+        "0", STEP, "%r = srem i64 %i, %n\n  %c = icmp sge i64 %r, %n\n  %x = select i1 %c, i64 7, i64 %r", "r",
+    ),
+    "a remainder, which may be above another number": (
+        "0", STEP, "%r = srem i64 %i, %n\n  %c = icmp sge i64 %r, %w\n  %x = select i1 %c, i64 7, i64 %r", "x",
+    ),
+    "the remainder of what may be negative": (
+        "0", STEP, "%r = urem i64 %w, %n\n  %c = icmp sge i64 %r, %n\n  %x = select i1 %c, i64 7, i64 %r", "x",
+    ),
+    "the larger of two numbers": ("0", STEP, "%x = call i64 @llvm.umax.i64(i64 %n, i64 1)", "n"),
+    "the smaller of two numbers": ("0", STEP, "%x = call i64 @llvm.smin.i64(i64 %n, i64 9)", "n"),
+    "one of two numbers": ("0", STEP, "%x = call i64 @llvm.umax.i64(i64 %n, i64 2)", "x"),
+    "a product that does not overflow": (
+        "0", STEP, "%p1 = mul nsw i64 %i, %n\n  %c = icmp slt i64 %p1, 0\n  %x = select i1 %c, i64 7, i64 %p1", "p1",
+    ),
+    "one that may": (
+        "0", STEP, "%p1 = mul i64 %i, %n\n  %c = icmp slt i64 %p1, 0\n  %x = select i1 %c, i64 7, i64 %p1", "x",
     ),
     "what is not equal": ("5", STEP, "%c = icmp eq i64 %i, 4\n  %x = select i1 %c, i64 7, i64 %i", "i"),
     "what may be equal": ("5", STEP, "%c = icmp eq i64 %i, 6\n  %x = select i1 %c, i64 7, i64 %i", "x"),

@@ -66,14 +66,63 @@ def first_is_the_last_row(a, out):
         out[i // width, i % width] = a[i // width - 1, i % width]
 
 
-def laid_out(kind: str, shape: tuple[int, int]) -> np.ndarray:
+@hip.jit
+def planes_by_rows(a, out, limits):
+    p = hip.grid(1)
+    row = p // a.shape[2]
+    i, j, k = row // a.shape[1], row % a.shape[1], p % a.shape[2]
+    if i < limits.shape[0]:
+        out[i, j, k] = a[i, j, k] + p
+
+
+@hip.jit
+def planes_by_all(a, out, limits):
+    p = hip.grid(1)
+    i = p // (a.shape[1] * a.shape[2])
+    j, k = p // a.shape[2] % a.shape[1], p % a.shape[2]
+    if i < limits.shape[0] and j < limits.shape[1] and k < limits.shape[2]:
+        out[i, j, k] = a[i, j, k] + p
+
+
+@hip.jit
+def planes_by_rest(a, out, limits):
+    p = hip.grid(1)
+    plane = a.shape[1] * a.shape[2]
+    i, rest = p // plane, p % plane
+    j, k = rest // a.shape[2], rest % a.shape[2]
+    if i >= limits.shape[0] or j >= a.shape[1] or k >= a.shape[2]:
+        return
+    out[i, j, k] = a[i, j, k] + p
+
+
+@hip.jit
+def planes_in_steps(a, out, limits):
+    for p in range(hip.grid(1), limits.size, hip.gridsize(1)):
+        row = p // a.shape[2]
+        i, j, k = row // a.shape[1], row % a.shape[1], p % a.shape[2]
+        out[i, j, k] = a[i, j, k] + p
+
+
+@hip.jit
+def row_by_quotient(a, out, limits):
+    """A thread goes along a row."""
+    p = hip.grid(1)
+    i, j = p // a.shape[1], p % a.shape[1]
+    if i <= limits.shape[0] - 1:
+        for k in range(a.shape[2]):
+            out[i, j, k] = a[i, j, k] + (p * a.shape[2] + k)
+
+
+def laid_out(kind: str, shape: tuple[int, ...]) -> np.ndarray:
     """Random numbers in rows that follow one another, or do not."""
     numbers = np.random.default_rng(2).integers(0, 100, shape).astype(np.float64)
-    rows, columns = shape
+    *rows, columns = shape
     if kind == "with room behind rows":
-        made = np.zeros((rows, columns + 3))[:, :columns]
+        made = np.zeros((*rows, columns + 3))[..., :columns]
+    elif kind == "with room behind planes":
+        made = np.zeros((rows[0], rows[1] + 2, columns))[:, : rows[1]]
     elif kind == "every second row":
-        made = np.zeros((2 * rows, columns))[::2]
+        made = np.zeros((2 * rows[0], *rows[1:], columns))[::2]
     else:
         made = np.zeros(shape, order="F" if kind == "Fortran" else "C")
     made[:] = numbers
@@ -119,6 +168,36 @@ def test_steps_of_the_grid(width: int, layout: str, form: str) -> None:
     with runtime_config.cpu_form.scope(form):
         scale_in_steps[2, 64](a, out)
     np.testing.assert_array_equal(out, a * 2 + np.arange(a.size).reshape(a.shape))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("layout", [*LAYOUTS, "with room behind planes"])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (5, 3, 7), (3, 20, 16), (2, 5, 100)])
+@pytest.mark.parametrize("kernel", [planes_by_rows, planes_by_all, planes_by_rest, planes_in_steps, row_by_quotient])
+@pytest.mark.sample(4)
+def test_planes(kernel: Any, shape: tuple[int, int, int], layout: str, form: str) -> None:
+    """Threads of a grid that is larger than the array stop at the limits, which may be less than the array has."""
+    a = laid_out(layout, shape)
+    for planes in {shape[0], shape[0] - 1}:
+        out = np.full_like(a, -1, order="C")
+        with runtime_config.cpu_form.scope(form):
+            kernel[a.size // 64 + 3, 64](a, out, np.empty((planes, *shape[1:])))
+        np.testing.assert_array_equal(out[:planes], (a + np.arange(a.size).reshape(shape))[:planes])
+        assert (out[planes:] == -1).all()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_that_are_limited_by_other_extents(form: str) -> None:
+    """A remainder is below its divisor, but not below the extent of another array."""
+    a = laid_out("dense", (4, 6, 9))
+    for limits in ((4, 6, 7), (4, 3, 9), (4, 0, 9), (0, 6, 9)):
+        out = np.full_like(a, -1)
+        with runtime_config.cpu_form.scope(form):
+            planes_by_all[5, 64](a, out, np.empty(limits))
+        expected = np.full_like(a, -1)
+        inside = tuple(slice(extent) for extent in limits)
+        expected[inside] = (a + np.arange(a.size).reshape(a.shape))[inside]
+        np.testing.assert_array_equal(out, expected)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -170,6 +249,15 @@ def test_negative_widths_divide_as_python_does() -> None:
 @pytest.mark.parametrize("kernel", [scale, scale_in_steps, count_of_eight])
 def test_lanes_access_neighbours(kernel: Any) -> None:
     types = "(float64[::1], float64[:, ::1])" if kernel is count_of_eight else "(float64[:, ::1], float64[:, ::1])"
+    told = kernel.explain(types, block=128)
+    assert "with a version" in told.reason
+    assert "gathered" not in str(told)
+
+
+@pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+@pytest.mark.parametrize("kernel", [planes_by_rows, planes_by_rest, planes_in_steps])
+def test_lanes_access_neighbours_in_planes(kernel: Any) -> None:
+    types = "(float64[:, :, ::1], float64[:, :, ::1], float64[:, :, ::1])"
     told = kernel.explain(types, block=128)
     assert "with a version" in told.reason
     assert "gathered" not in str(told)

@@ -3,13 +3,16 @@
 ``out[i // width, i % width]`` is the element *i* of an array whose rows have *width* elements, one behind the other.
 That is not known when the kernel is compiled, as the distance of rows is an argument, but it is so for all arrays but
 views. Where it is, lanes access neighbours, whatever *width* is, and a neighbour in the row before is *width* elements
-before in all lanes.
+before in all lanes. The same holds for rows in planes: ``out[i // width // height, i // width % height, i % width]``.
+
+An address is a sum of values, each times a number and arguments. A quotient times the distance of rows, which is the
+length of rows times a number, and the remainder times this number are together what was divided times it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hip_runtime.drivers.cpu.analyses.address_terms import take_apart, take_number_apart
@@ -18,40 +21,55 @@ from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.model import Argument, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I64
 
-_QUOTIENTS, _REMAINDERS = frozenset({"sdiv", "udiv"}), frozenset({"srem", "urem"})
+QUOTIENTS, REMAINDERS = frozenset({"sdiv", "udiv"}), frozenset({"srem", "urem"})
 
-Length = Argument | int
-"""The elements of a row: an argument, or a number that the kernel has."""
+_DEEPEST = 4
+"""Products of products, and quotients of quotients, that are looked into."""
 
 
 @dataclass(frozen=True)
-class DenseRow:
-    """A distance of rows: *length* times *nbytes*, the size of an element."""
+class Product:
+    """*number* times *arguments*, which are in order: the distance of rows, in bytes, or their length."""
 
-    length: Length
-    nbytes: int
+    number: int
+    arguments: tuple[Argument, ...] = ()
+
+    def times(self, other: Product) -> Product:
+        """Their product."""
+        return Product(self.number * other.number, _in_order(*self.arguments, *other.arguments))
+
+
+Term = tuple[Value, tuple[Argument, ...]]
+"""A value times arguments."""
 
 
 @dataclass(frozen=True)
 class JoinedAddress:
-    """The address of *access* where rows are dense: a sum of values, each times a number of bytes, and *offset* bytes.
-    *stride* is the distance of rows that this depends on."""
+    """The address of *access* where rows are dense: a sum of terms, each times a number, and *offset* bytes. *rows* are
+    the distances of rows that this depends on, and what they are."""
 
     access: Instruction
-    terms: tuple[tuple[Value, int], ...]
+    terms: tuple[tuple[Term, int], ...]
     offset: int
-    stride: Argument
-    row: DenseRow
+    rows: Mapping[Argument, Product]
+
+
+@dataclass(frozen=True)
+class Division:
+    """What is *divided*, by what."""
+
+    divided: Value
+    by: Product
 
 
 def find_lengths(function: Function) -> set[Argument]:
-    """The arguments that *function* divides by, itself or by what it chooses instead of 0."""
+    """The arguments that *function* divides by, themselves, or their products, or by what it chooses instead of 0."""
     found: set[Argument] = set()
     for value in function.instructions():
-        if value.opcode in _QUOTIENTS | _REMAINDERS and value.type == I64:
-            by = value.operands[1]
-            choices = by.operands[1:] if isinstance(by, Instruction) and by.opcode == "select" else [by]
-            found.update(choice for choice in choices if isinstance(choice, Argument))
+        if value.opcode in QUOTIENTS | REMAINDERS and value.type == I64:
+            for choice in _choices(value.operands[1]):
+                length = _product(choice)
+                found.update(length.arguments if length is not None else ())
     return found
 
 
@@ -62,99 +80,186 @@ def find_joined(function: Function, size_of: SizeOf) -> Iterator[JoinedAddress]:
     places = {value: place for place, value in enumerate(values)}
     for value in function.instructions():
         if value.opcode in ("load", "store") and not value.volatile and value.atomic is None:
-            kind = value.type if value.opcode == "load" else value.operands[0].type
-            address = take_apart(value.operands[-1], size_of)
-            terms = sorted(address.terms, key=lambda term: places.get(term[0], -1))
-            joined = _join(value, terms, address.offset, size_of(kind))
-            if joined is not None:
-                yield joined
+            address = _Address()
+            apart = take_apart(value.operands[-1], size_of)
+            for term, scale in sorted(apart.terms, key=lambda term: places.get(term[0], -1)):
+                address.add(term, scale)
+            if address.join():
+                terms = [(term, number) for term, number in address.terms.items() if number]
+                terms.sort(key=lambda item: places.get(item[0][0], -1))
+                yield JoinedAddress(value, tuple(terms), address.offset + apart.offset, address.rows)
 
 
-def _join(
-    access: Instruction, address: Sequence[tuple[Value, int]], offset: int, nbytes: int
-) -> JoinedAddress | None:  # fmt: skip
-    for product, scale in address:
-        row = _find_row(product) if scale == 1 else None
-        if row is None:
-            continue
-        index, length, rows, stride = row
-        rest = Counter({value: scale for value, scale in address if value is not product})
-        left = nbytes + _cancel(rest, index, length)
-        if left == 0:
-            rest[stride] += rows
-            terms = tuple((value, scale) for value, scale in rest.items() if scale)
-            return JoinedAddress(access, terms, offset, stride, DenseRow(length, nbytes))
-    return None
+class _Address:
+    """A sum of terms, each times a number, and of *offset* bytes, where *rows* are dense."""
+
+    def __init__(self) -> None:
+        self.terms: Counter[Term] = Counter()
+        self.offset = 0
+        self.rows: dict[Argument, Product] = {}
+
+    def add(self, value: Value, scale: int) -> None:
+        """Add *value* times *scale*: as terms by arguments if it is computed from a division, else as it is."""
+        found = _multiply_out(value, ())
+        if found is None:
+            self.terms[value, ()] += scale
+            return
+        terms, offset = found
+        for term, number in terms.items():
+            self.terms[term] += number * scale
+        self.offset += offset * scale
+
+    def join(self) -> bool:
+        """Replace quotients and remainders by what is divided; ``False`` if there are none that belong together."""
+        while any(self._join(value, arguments) for value, arguments in list(self.terms)):
+            pass
+        return bool(self.rows)
+
+    def _join(self, quotient: Value, arguments: Sequence[Argument]) -> bool:
+        """Do so for *quotient*, if it is one whose factor is the distance of rows."""
+        division = divide_by_all(quotient)
+        if division is None or len(arguments) != 1 or self.terms[quotient, tuple(arguments)] != 1:
+            return False
+        (distance,) = arguments
+        dense = self._cancel(division, distance)
+        if dense is None or self.rows.get(distance, dense) != dense:
+            return False
+        del self.terms[quotient, (distance,)]
+        self.rows[distance] = dense
+        return True
+
+    def _cancel(self, division: Division, distance: Argument) -> Product | None:
+        """What *distance* must be so that the quotient times it and the terms that depend on the same quotient are none
+        together. These are replaced."""
+        left: Counter[tuple[Argument, ...]] = Counter()
+        replaced: dict[Term, Value | None] = {}
+        for (value, factors), number in self.terms.items():
+            divided = _is_remainder(value, division)
+            if divided is not None:
+                rest = _length_of(value).times(Product(number, factors))
+                left[rest.arguments] += rest.number
+                replaced[value, factors] = divided
+            elif distance not in factors and divide_by_all(value) == division:
+                left[factors] -= number
+                replaced[value, factors] = None
+        if len(left) != 1:
+            return None
+        ((rest_arguments, number),) = left.items()
+        if number <= 0 or distance in rest_arguments:
+            return None
+        for (value, factors), divided in replaced.items():
+            taken = self.terms.pop((value, factors))
+            if divided is not None:
+                self.terms[divided, factors] += taken
+        return Product(number, rest_arguments)
 
 
-def _find_row(product: Value) -> tuple[Value, Length, int, Argument] | None:
-    """What is divided, the length of rows, how many rows further, and their distance, if *product* is such a row times
-    an argument."""
-    if not isinstance(product, Instruction) or product.opcode != "mul":
+def _multiply_out(value: Value, factors: tuple[Argument, ...]) -> tuple[Counter[Term], int] | None:
+    """*value* times *factors* as a sum of terms times numbers, and of a number; ``None`` if no term is computed from a
+    division."""
+    if len(factors) > _DEEPEST:
         return None
-    for row, stride in (product.operands, product.operands[::-1]):
-        if not isinstance(stride, Argument) or stride.type != I64:
-            continue
-        number = take_number_apart(row)
-        if len(number.terms) != 1:
-            continue
-        ((quotient, scale),) = number.terms
-        divided = _split(quotient, _QUOTIENTS) if scale == 1 else None
-        if divided is not None:
-            return *divided, number.offset, stride
-    return None
+    number = take_number_apart(value) if value.type == I64 else None
+    terms: Counter[Term] = Counter()
+    divides = False
+    offset = 0
+    for term, scale in number.terms if number is not None else [(value, 1)]:
+        inner = None
+        for other, argument in _factors(term):
+            inner = inner or _multiply_out(other, _in_order(*factors, argument))
+        divides |= inner is not None or divide(term, QUOTIENTS) is not None or divide(term, REMAINDERS) is not None
+        for found, times in inner[0].items() if inner is not None else [((term, factors), 1)]:
+            terms[found] += times * scale
+        offset += inner[1] * scale if inner is not None else 0
+    if number is not None and number.offset:
+        if factors:
+            terms[factors[0], factors[1:]] += number.offset
+        else:
+            offset += number.offset
+    return (terms, offset) if divides else None
 
 
-def _cancel(rest: Counter[Value], index: Value, length: Length) -> int:
-    """How many bytes, times *length* and the quotient by that, the terms in *rest* have that depend on the quotient.
-    These are removed, remainders by what they are without them: the *index*."""
-    found = 0
-    for value, scale in list(rest.items()):
-        if _is_remainder(value, index, length):
-            found -= scale
-            del rest[value]
-            rest[index] += scale
-        elif _multiplies(value, index, length):
-            found += scale
-            del rest[value]
-        elif isinstance(length, int) and _split(value, _QUOTIENTS) == (index, length) and scale % length == 0:
-            found += scale // length
-            del rest[value]
-    return found
+def _factors(value: Value) -> list[tuple[Instruction, Argument]]:
+    """The two factors of *value*, if it is a product of a number and an argument."""
+    if not isinstance(value, Instruction) or value.opcode != "mul":
+        return []
+    pairs = (value.operands, value.operands[::-1])
+    return [(one, other) for one, other in pairs if isinstance(one, Instruction) and isinstance(other, Argument)]
 
 
-def _is_remainder(value: Value, index: Value, length: Length) -> bool:
-    """Whether *value* is the remainder of *index* by *length*, or of a number that has the same."""
-    split = _split(value, _REMAINDERS)
-    if split is None or split[1] != length:
-        return False
-    if split[0] is index or not isinstance(length, int):
-        return split[0] is index
-    apart = take_number_apart(index).minus(take_number_apart(split[0]))
-    is_power = not length & (length - 1)  # sums that wrap around have the same low bits
-    return is_power and all(number % length == 0 for number in (apart.offset, *(scale for _, scale in apart.terms)))
+def divide_by_all(value: Value, deepest: int = _DEEPEST) -> Division | None:
+    """What is divided, and by what in all, if *value* is a quotient, or one of a quotient."""
+    division = divide(value, QUOTIENTS)
+    inner = divide_by_all(division.divided, deepest - 1) if division is not None and deepest else None
+    return division if division is None or inner is None else Division(inner.divided, inner.by.times(division.by))
 
 
-def _multiplies(value: Value, index: Value, length: Length) -> bool:
-    """Whether *value* is the product of *length* and the quotient of *index* by it."""
-    if not isinstance(value, Instruction) or value.opcode != "mul" or length not in value.operands:
-        return False
-    other = value.operands[value.operands[0] is length]
-    return _split(other, _QUOTIENTS) == (index, length)
+def _is_remainder(value: Value, division: Division) -> Value | None:
+    """What is divided in *value*, if it is the remainder of that, or of a number that has the same, by what *division*
+    divides its quotient by."""
+    split = divide(value, REMAINDERS)
+    if split is None:
+        return None
+    inner = divide_by_all(split.divided)
+    if inner is not None and Division(inner.divided, inner.by.times(split.by)) == division:
+        return split.divided
+    if split.by != division.by:
+        return None
+    if split.divided is division.divided:
+        return split.divided
+    length = split.by.number
+    if split.by.arguments or length & (length - 1):
+        return None
+    # sums that wrap around have the same low bits
+    apart = take_number_apart(division.divided).minus(take_number_apart(split.divided))
+    is_multiple = all(number % length == 0 for number in (apart.offset, *(scale for _, scale in apart.terms)))
+    return division.divided if is_multiple else None
 
 
-def _split(value: Value, opcodes: frozenset[str]) -> tuple[Value, Length] | None:
+def _length_of(remainder: Value) -> Product:
+    division = divide(remainder, REMAINDERS)
+    assert division is not None
+    return division.by
+
+
+def divide(value: Value, opcodes: frozenset[str]) -> Division | None:
     """What is divided by what, if *value* is a quotient, or a remainder, as *opcodes* say; LLVM writes those by a power
     of two as ``lshr`` and ``and``."""
     if not isinstance(value, Instruction) or value.type != I64:
         return None
     if value.opcode in opcodes:
         index, by = value.operands
-        number = signed_number(by)
-        return (index, number) if number else (index, by) if isinstance(by, Argument) else None
+        length = _product(by)
+        return None if length is None else Division(index, length)
     power = signed_number(value.operands[1]) if value.opcode in ("lshr", "and") else None
-    if power is None or (value.opcode == "lshr") != (opcodes is _QUOTIENTS):
+    if power is None or (value.opcode == "lshr") != (opcodes is QUOTIENTS):
         return None
     if value.opcode == "lshr":
-        return value.operands[0], 1 << power
-    return (value.operands[0], power + 1) if power > 0 and not power & (power + 1) else None
+        return Division(value.operands[0], Product(1 << power)) if 0 <= power < I64.width else None
+    return Division(value.operands[0], Product(power + 1)) if power > 0 and not power & (power + 1) else None
+
+
+def _product(by: Value, deepest: int = _DEEPEST) -> Product | None:
+    """*by* as a product of numbers and arguments that does not overflow, if it is one and no number is 0."""
+    if isinstance(by, Argument):
+        return Product(1, (by,))
+    number = signed_number(by)
+    if number is not None:
+        return Product(number) if number else None
+    if not isinstance(by, Instruction) or by.opcode != "mul" or not by.flags or not deepest:
+        return None
+    left, right = (_product(operand, deepest - 1) for operand in by.operands)
+    return None if left is None or right is None else left.times(right)
+
+
+def _choices(by: Value) -> list[Value]:
+    """What *by* is, or one of which it is."""
+    if isinstance(by, Instruction) and by.opcode == "select":
+        return by.operands[1:]
+    if isinstance(by, Instruction) and by.callee.startswith(("llvm.umax.", "llvm.smax.")):
+        return by.arguments
+    return [by]
+
+
+def _in_order(*arguments: Argument) -> tuple[Argument, ...]:
+    return tuple(sorted(arguments, key=lambda argument: argument.index))

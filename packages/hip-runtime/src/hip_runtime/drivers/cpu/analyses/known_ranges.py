@@ -8,6 +8,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.ir.model import Constant, Instruction, Value
+from hip_runtime.drivers.cpu.llvmir import I1
 
 _MOST_BITS = 64
 
@@ -45,7 +46,16 @@ class KnownRanges:
 
     def simplify(self, value: Instruction) -> Value | None:
         """What *value* must be, if its operands decide that; else its range is recorded if it has one."""
-        return _select_arm(value) or _conjoin(value) or self.decide(value)
+        return _select_arm(value) or _conjoin(value) or self._choose(value) or self.decide(value)
+
+    def _choose(self, value: Instruction) -> Value | None:
+        """The one of two numbers that *value*, the larger or the smaller of them, must be."""
+        predicate = _CHOOSES.get(value.callee.rpartition(".")[0])
+        if predicate is None:
+            return None
+        left, right = value.arguments
+        holds = _compare(predicate, self.of(left), self.of(right))
+        return None if holds is None else left if holds else right
 
     def decide(self, value: Instruction) -> Constant | None:
         """The constant that *value* must be, if its operands decide that; else its range is recorded if it has one."""
@@ -53,6 +63,8 @@ class KnownRanges:
             return None
         if value.opcode == "icmp":
             holds = _compare(value.predicate, *map(self.of, value.operands))
+            if holds is None and self._is_below_divisor(*value.operands):
+                holds = _BELOW.get(value.predicate)
             return None if holds is None else constant(value.type, int(holds))
         found = self._derive(value)
         if found is None:
@@ -63,6 +75,14 @@ class KnownRanges:
         self._ranges[value] = found
         return None
 
+    def _is_below_divisor(self, value: Value, divisor: Value) -> bool:
+        """Whether *value* is a remainder by *divisor*, and not negative."""
+        found, most = self.of(value), self.of(divisor)
+        if not isinstance(value, Instruction) or value.opcode not in ("srem", "urem"):
+            return False
+        is_known = found is not None and found[0] >= 0 and most is not None and most[0] > 0
+        return is_known and value.operands[1] is divisor
+
     def _derive(self, value: Instruction) -> Range | None:
         assert isinstance(value.type, ir.IntType)
         operation = value.callee.rpartition(".")[0] if value.opcode == "call" else value.opcode
@@ -70,6 +90,8 @@ class KnownRanges:
         known = [self.of(operand) for operand in (value.arguments if value.opcode == "call" else value.operands)]
         found = derive(*known) if derive is not None and None not in known else None
         limit = 1 << value.type.width - 1
+        if found is not None and "nsw" in value.flags:
+            return max(found[0], -limit), min(found[1], limit - 1)
         return found if found is not None and -limit <= found[0] and found[1] < limit else None
 
 
@@ -165,6 +187,13 @@ _DERIVED: dict[str, Callable[..., Range | None]] = {
 }
 
 
+_BELOW = {"slt": True, "ult": True, "sge": False, "uge": False}
+"""What comparisons of a number with a larger one are."""
+
+_CHOOSES = {"llvm.smax": "sge", "llvm.smin": "sle", "llvm.umax": "uge", "llvm.umin": "ule"}
+"""How the first of two numbers compares with the other one where it is chosen."""
+
+
 def _select_arm(value: Instruction) -> Value | None:
     """What a ``select`` must choose, if its condition is known, or both are the same number."""
     if value.opcode != "select":
@@ -172,6 +201,8 @@ def _select_arm(value: Instruction) -> Value | None:
     condition, taken, otherwise = value.operands
     if isinstance(condition, Constant) and condition.number is not None:
         return taken if condition.number else otherwise
+    if value.type == I1 and signed_number(otherwise) == 0 and isinstance(taken, Constant) and taken.number:
+        return condition
     return taken if signed_number(taken) is not None and signed_number(taken) == signed_number(otherwise) else None
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.analyses.dense_rows import DenseRow, JoinedAddress, find_joined, find_lengths
+from hip_runtime.drivers.cpu.analyses.dense_rows import JoinedAddress, Product, find_joined, find_lengths
 from hip_runtime.drivers.cpu.analyses.known_ranges import KnownRanges, constant
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.clone import copy_blocks
 from hip_runtime.drivers.cpu.ir.model import Argument, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I8, I64, PTR
 from hip_runtime.drivers.cpu.passes.known_values import replace_known
+from hip_runtime.drivers.cpu.passes.quotient_bounds import compare_dividends
 from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
 
 MOST_LENGTH = 1 << 47
@@ -25,12 +26,14 @@ _MOST_INDEX, _MOST_SHORT = 1 << 42, (1 << 31) - 1
 
 @dataclass(frozen=True)
 class DenseVersion:
-    """A copy of a kernel for launches in which *lengths* are 1 to `MOST_LENGTH`, and the arguments in *rows* are the
-    distances of dense rows."""
+    """A copy of a kernel for launches in which *lengths* are 1 to `MOST_LENGTH`, the arguments in *rows* are the
+    distances of dense rows, with what they are then, and *products* of numbers that are not negative do not overflow.
+    """
 
     function: Function
     lengths: frozenset[Argument]
-    rows: Mapping[Argument, DenseRow] = field(default_factory=dict)
+    rows: Mapping[Argument, Product]
+    products: frozenset[Product]
 
 
 def assume_dense_rows(function: Function, size_of: SizeOf) -> DenseVersion | None:
@@ -39,26 +42,29 @@ def assume_dense_rows(function: Function, size_of: SizeOf) -> DenseVersion | Non
         return None
     copied = replace(function, blocks=list(copy_blocks(function.blocks).blocks.values()))
     lengths = find_lengths(copied)
-    _learn(copied, lengths)
-    rows: dict[Argument, DenseRow] = {}
-    joined = [
-        address
-        for address in find_joined(copied, size_of)
-        if rows.setdefault(address.stride, address.row) == address.row
-    ]
+    ranges = _learn(copied, lengths)
+    rows: dict[Argument, Product] = {}
+    joined: list[JoinedAddress] = []
+    for address in find_joined(copied, size_of):
+        if all(rows.get(distance, row) == row for distance, row in address.rows.items()):
+            rows.update(address.rows)
+            joined.append(address)
     if not joined:
         return None
     for address in joined:
         _write(copied, address)
+    products = compare_dividends(copied, ranges)
+    replace_known(copied, ranges)
     remove_unused(copied)
-    return DenseVersion(copied, frozenset(lengths), rows)
+    return DenseVersion(copied, frozenset(lengths), rows, frozenset(products))
 
 
 _DIVIDES = frozenset({"sdiv", "udiv", "lshr"})
 
 
-def _learn(function: Function, lengths: set[Argument]) -> None:
-    """Drop what *function* does for rows of other *lengths*, and for negative indices that cannot be."""
+def _learn(function: Function, lengths: set[Argument]) -> KnownRanges:
+    """Drop what *function* does for rows of other *lengths*, and for negative indices that cannot be. Returns the
+    ranges of its values."""
     ranges = KnownRanges()
     for length in lengths:
         ranges.learn(length, (1, MOST_LENGTH))
@@ -68,6 +74,7 @@ def _learn(function: Function, lengths: set[Argument]) -> None:
         elif value.callee in _EXTENTS:
             ranges.learn(value, (1, _MOST_SHORT))
     replace_known(function, ranges)
+    return ranges
 
 
 _INDICES = frozenset(
@@ -81,12 +88,13 @@ def _write(function: Function, address: JoinedAddress) -> None:
     access = address.access
     (home,) = (block for block in function.blocks if access in block.instructions)
     made: list[Instruction] = []
-    bases = [value for value, scale in address.terms if value.type == PTR and scale == 1]
+    bases = [value for (value, _), scale in address.terms if value.type == PTR and scale == 1]
     pointer: Value = bases[0]
     offsets: list[Value] = [constant(I64, address.offset)] if address.offset else []
-    for value, scale in address.terms:
+    for (value, arguments), scale in address.terms:
         if value is not pointer:
-            offsets.append(_scaled(value, scale, made))
+            factors = [*arguments, *([constant(I64, scale)] if scale != 1 else [])]
+            offsets.append(_multiply(value, factors, made))
     for offset in offsets:
         made.append(Instruction(PTR, "getelementptr", [pointer, offset], "dense", source_type=I8))
         pointer = made[-1]
@@ -95,8 +103,8 @@ def _write(function: Function, address: JoinedAddress) -> None:
     access.operands = [*access.operands[:-1], pointer]
 
 
-def _scaled(value: Value, scale: int, made: list[Instruction]) -> Value:
-    if scale == 1:
-        return value
-    made.append(Instruction(I64, "mul", [value, constant(I64, scale)], "scaled"))
-    return made[-1]
+def _multiply(value: Value, factors: Sequence[Value], made: list[Instruction]) -> Value:
+    for factor in factors:
+        value = Instruction(I64, "mul", [value, factor], "scaled")
+        made.append(value)
+    return value

@@ -12,6 +12,7 @@ from hip_runtime.drivers.cpu.analyses.clamps import Clamp, Wrap
 from hip_runtime.drivers.cpu.analyses.coherent_divisions import REPEATED, CoherentDivision
 from hip_runtime.drivers.cpu.analyses.conditions import negate
 from hip_runtime.drivers.cpu.analyses.known_ranges import KnownRanges, constant
+from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.clone import Copies
 from hip_runtime.drivers.cpu.ir.model import FIRST, RAMP, Block, Constant, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1, VOID
@@ -198,7 +199,7 @@ class CoherentGuard:
             return value
         if value in self._repeated:
             return self._repeated[value]
-        if value.opcode not in REPEATED:
+        if value.opcode not in REPEATED and not is_arithmetic(value.callee):
             return None
         operands = [self._available(operand) for operand in value.operands]
         if None in operands:

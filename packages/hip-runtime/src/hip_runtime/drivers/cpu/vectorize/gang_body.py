@@ -208,9 +208,18 @@ def _are_dense(builder: ir.IRBuilder, arguments: Sequence[ir.Value], dense: Dens
         before = builder.sub(arguments[length.index - 1], I64(1))
         holds = builder.and_(holds, builder.icmp_unsigned("<", before, I64(MOST_LENGTH)))
     for stride, row in dense.rows.items():
-        elements = I64(row.length) if isinstance(row.length, int) else arguments[row.length.index - 1]
-        distance = builder.mul(elements, I64(row.nbytes))
+        distance: ir.Value = I64(row.number)
+        for argument in row.arguments:
+            distance = builder.mul(distance, arguments[argument.index - 1])
         holds = builder.and_(holds, builder.icmp_unsigned("==", arguments[stride.index - 1], distance))
+    for product in dense.products:
+        total: ir.Value = I64(product.number)
+        for argument in product.arguments:
+            factor = arguments[argument.index - 1]
+            pair = builder.smul_with_overflow(total, factor)
+            total = builder.extract_value(pair, 0)
+            fits = builder.and_(builder.not_(builder.extract_value(pair, 1)), builder.icmp_signed(">=", factor, I64(0)))
+            holds = builder.and_(holds, fits)
     return holds
 
 

@@ -215,3 +215,20 @@ def _double(table, out):
     i, j = hip.grid(2)
     if i < out.shape[0] and j < out.shape[1]:
         out[i, j] = 2 * table[i, j]
+
+
+@hip.jit
+def number_elements(out):
+    p = hip.grid(1)
+    row = p // out.shape[2]
+    if p < out.size:
+        out[row // out.shape[1], row % out.shape[1], p % out.shape[2]] = p
+
+
+@pytest.mark.parametrize("target", ["cpu", "gfx942"])
+def test_no_extent_is_negative(target):
+    """Python's quotients are those of numbers without sign, then, and indices are not counted from the end."""
+    text = number_elements.inspect_llvm("(int64[:, :, ::1],)", target=target)
+    assert "udiv" in text
+    assert "sdiv" not in text
+    assert "srem" not in text

@@ -32,9 +32,11 @@ class PassedArrayModel(models.ArrayModel):
         return data, (number,) * self.fe_type.ndim, (number,) * len(stride_axes(self.fe_type))
 
     def from_argument(self, builder: ir.IRBuilder, value: Sequence[Any]) -> ir.Value:
-        """The array, with the other fields of Numba's array structure."""
+        """The array, with the other fields of Numba's array structure. LLVM is told that no extent is negative."""
         context, kind = self._context, self.fe_type
         data, shape, passed = value
+        for extent in shape:
+            builder.assume(builder.icmp_signed(">=", extent, extent.type(0)))
         itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
         known = dict(zip(stride_axes(kind), passed, strict=True))
         strides = [known.get(axis, itemsize) for axis in range(kind.ndim)]

@@ -145,7 +145,7 @@ def test_gangs_in_steps_of_the_grid_are_in_rows() -> None:
     np.testing.assert_array_equal(out[:, :-1], x[:, 1:] - first[:, None])
     told = str(differences.explain(x, first, out, block=256))
     (line,) = (line for line in told.splitlines() if "- first[row]  " in line)
-    assert "load of int64: uniform" in line, told
+    assert "loads of int64: uniform" in line, told
 
 
 @hip.jit

@@ -148,8 +148,9 @@ FIRST = "first"
 
 
 RAMP = "ramp"
-"""Opcode of integers that are not negative and grow from lane to lane: the first operand in the first lane, and the
-second, a constant, more in each that follows; LLVM has no such instruction."""
+"""Opcode of integers that grow from lane to lane: the first operand in the first lane, and the second, a constant, more
+in each that follows. They do not wrap, and those of fewer than 64 bits, or of lanes that are not masked out, are not
+negative. LLVM has no such instruction."""
 
 
 ROW = "row"

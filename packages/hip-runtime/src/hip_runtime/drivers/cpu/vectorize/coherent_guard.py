@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,8 @@ from hip_runtime.drivers.cpu.analyses.known_ranges import KnownRanges, constant
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.clone import Copies
 from hip_runtime.drivers.cpu.ir.model import FIRST, RAMP, Block, Constant, Instruction, Value
-from hip_runtime.drivers.cpu.llvmir import I1, VOID
+from hip_runtime.drivers.cpu.llvmir import I1, I64, VOID
+from hip_runtime.drivers.cpu.vectorize.row_crossing import CrossedRow
 from hip_runtime.drivers.cpu.vectorize.row_split import RowGuard
 
 
@@ -36,13 +37,15 @@ class CoherentGuard:
         self._known: dict[tuple[Value, Value, int], tuple[Value, Value]] = {}
         self._replaced: dict[Instruction, Value] = {}
         self._ranges = KnownRanges()
+        self._clamps = False
 
     def add(self, found: CoherentDivision | Clamp, is_compared: bool = False) -> bool:
         """Require that *found* is coherent; ``False`` if that cannot be told here. A clamp that *is_compared* is not
         negative, either, so that it is known not to wrap."""
-        if isinstance(found, Wrap):
-            return self._add_wrap(found)
-        return self._add_clamp(found, is_compared) if isinstance(found, Clamp) else self._add_division(found)
+        if isinstance(found, CoherentDivision):
+            return self._add_division(found)
+        self._clamps = True
+        return self._add_wrap(found) if isinstance(found, Wrap) else self._add_clamp(found, is_compared)
 
     def _add_clamp(self, clamp: Clamp, is_compared: bool) -> bool:
         """Require that *clamp* is its index in all lanes, which the first and the last one tell."""
@@ -141,10 +144,23 @@ class CoherentGuard:
         """The branch at the end of *block*, for `row_split`."""
         return RowGuard(block, coherent, apart, self._holds, self._rooms, self._divisors)
 
-    def simplify(self, copies: Copies) -> dict[Instruction, Value]:
-        """Replace, in *copies* of what is behind, what is known there. Returns what stands for each original."""
+    def crossed_row(self) -> CrossedRow | None:
+        """The row whose end lanes may be before and behind, if there is one, and neighbours are in it."""
+        if len(self._known) != 1 or len(self._fits) != len(self._rooms):
+            return None
+        ((_, _, stride),) = self._known
+        ((quotient, remainders),) = self._known.values()
+        (room,), (divisor,) = self._rooms, self._divisors
+        if stride != 1 or quotient.type != I64 or self._clamps:
+            return None
+        return CrossedRow(quotient, remainders, room, divisor, tuple(self._holds))
+
+    def simplify(self, copies: Copies, instead: Mapping[Value, Value] | None = None) -> dict[Instruction, Value]:
+        """Replace, in *copies* of what is behind, what is known there, or what is there *instead* of that. Returns what
+        stands for each original."""
+        known_values = {value: (instead or {}).get(known, known) for value, known in self._replaced.items()}
         replaced: dict[Value, Value] = {
-            value: known for value, known in self._replaced.items() if value not in self._behind
+            value: known for value, known in known_values.items() if value not in self._behind
         }
         for original in copies.values:
             copy = copies.values[original]
@@ -152,7 +168,7 @@ class CoherentGuard:
             if known is not None:
                 self._ranges.learn(copy, known)
             copy.operands = [replaced.get(operand, operand) for operand in copy.operands]
-            found = self._replaced.get(original) or self._ranges.simplify(copy)
+            found = known_values.get(original) or self._ranges.simplify(copy)
             if found is not None:
                 replaced[copy] = found
         for block in copies.blocks.values():

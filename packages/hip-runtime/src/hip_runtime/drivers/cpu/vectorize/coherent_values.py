@@ -10,29 +10,39 @@ from their ranges is decided (`coherent_guard`).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators
 from hip_runtime.drivers.cpu.analyses.clamps import Clamp, addresses, find_clamps, is_compared
 from hip_runtime.drivers.cpu.analyses.coherent_divisions import (
+    REPEATED,
     CoherentDivision,
     expected_conditions,
     find_coherent_divisions,
 )
+from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
+from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.clone import Copies, copy_blocks
-from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import AGREE, FIRST, Block, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import VOID
 from hip_runtime.drivers.cpu.vectorize.coherent_guard import CoherentGuard
+from hip_runtime.drivers.cpu.vectorize.row_crossing import write_crossing
 from hip_runtime.drivers.cpu.vectorize.row_split import RowGuard
 
 _MAX_INSTRUCTIONS = 300
 """The most instructions that are duplicated in a function."""
 
+_MAX_CROSSING = 60
+"""The most that are written twice more for gangs that reach over the end of a row."""
+
 
 _ACCESSES = frozenset({"load", "store"})
 
 CoherentValue = CoherentDivision | Clamp
+
+_Version = tuple[Copies, dict[Instruction, Value]]
+"""Copies, and what stands for each instruction there."""
 
 
 class CoherentValues:
@@ -92,15 +102,18 @@ class CoherentValues:
     ) -> bool:  # fmt: skip
         """Version the rest of *block* and the blocks *following*, all of which lead to *joined*; but for how *block*
         ends, if that is ``None``."""
-        start = block.instructions.index(coherent[0].value)
+        start = _gather_dependent(block, coherent)
         behind = block.instructions[start:]
         if joined is None:
-            joined = Block(f"{block.name}.joined", [behind.pop()])
+            asked = 1 if len(behind) > 1 and behind[-2].opcode == AGREE else 0  # of all lanes together
+            joined = Block(f"{block.name}.joined", behind[-1 - asked :])
+            del behind[-1 - asked :]
         written = [*behind, *(value for other in following for value in other.instructions)]
         guard = self._make_guard(block, written, coherent, shapes) if _has_accesses(written) else None
         if guard is None:
             return False
         apart = Block(f"{block.name}.apart", behind)
+        block.instructions = block.instructions[:start]
         if following:
             _change_source(apart.successors, block, apart)
         else:
@@ -110,34 +123,55 @@ class CoherentValues:
         inside = [apart, *following]
         self._function.blocks.append(apart)
         copies = self._copy(inside)
+        versions = [(copies, guard.simplify(copies))]
+        otherwise, crossing = self._write_crossing(block.name, inside, guard, shapes)
         self.apart.update(inside)
-        block.instructions = guard.finish(copies.blocks[apart], apart)
-        self._join(inside, joined, copies, guard.simplify(copies))
+        block.instructions = guard.finish(copies.blocks[apart], otherwise)
+        self._join(inside, joined, [*versions, *crossing])
         return True
 
-    def _join(
-        self, inside: list[Block], joined: Block, copies: Copies, results: dict[Instruction, Value]
-    ) -> None:  # fmt: skip
-        """Have *joined* follow the *copies* of the blocks *inside*, too. What these compute is replaced, where it is
-        used elsewhere, by what either version has computed."""
+    def _write_crossing(
+        self, name: str, inside: list[Block], guard: CoherentGuard, shapes: VectorShapes
+    ) -> tuple[Block, list[_Version]]:
+        """Versions of the blocks *inside* for the lanes before and behind the end of a row, and where these branch; if
+        there are none, that is the first of *inside*."""
+        values = [value for block in inside for value in block.instructions]
+        count = len(values)
+        row = guard.crossed_row()
+        if row is None or count > _MAX_CROSSING or 2 * count > self._budget or any(map(_is_of_all, values)):
+            return inside[0], []
+        used = {operand for block in self._function.blocks if block not in inside for operand in _operands(block)}
+        if any(value in used and shapes.at_definition(value) is not VARYING for value in values):
+            return inside[0], []  # what lanes have selected is not known to be strided
+        self._budget -= 2 * count
+        before, behind = self._copy(inside), self._copy(inside)
+        apart = inside[0]
+        blocks, instead = write_crossing(
+            row, name, before.blocks[apart], behind.blocks[apart], apart, self._width
+        )  # fmt: skip
+        self._function.blocks += blocks
+        self.apart.update([*before.blocks.values(), *behind.blocks.values()])
+        return blocks[0], [(before, guard.simplify(before)), (behind, guard.simplify(behind, instead))]
+
+    def _join(self, inside: list[Block], joined: Block, versions: list[_Version]) -> None:
+        """Have *joined* follow the copies of the blocks *inside* in *versions*, too. What these compute is replaced,
+        where it is used elsewhere, by what either version has computed."""
         sources = [block for block in inside if joined in block.successors]
         for phi in joined.phis:
             for value, source in zip(list(phi.operands), list(phi.targets), strict=True):
-                if source in sources:
+                for copies, results in versions if source in sources else ():
                     phi.operands.append(results.get(value, value) if isinstance(value, Instruction) else value)
                     phi.targets.append(copies.blocks[source])
-        both = {*inside, *copies.blocks.values()}
+        every = {*inside, *(copy for copies, _ in versions for copy in copies.blocks.values())}
+        written = versions[0][1]
         phis: dict[Instruction, Instruction] = {}
         for block in self._function.blocks:
-            for user in block.instructions if block not in both else ():
+            for user in block.instructions if block not in every else ():
                 for number, value in enumerate(user.operands):
-                    is_edge = user.opcode == "phi" and user.targets[number] in both
-                    if isinstance(value, Instruction) and value in results and not is_edge:
+                    is_edge = user.opcode == "phi" and user.targets[number] in every
+                    if isinstance(value, Instruction) and value in written and not is_edge:
                         if value not in phis:
-                            phis[value] = Instruction(
-                                value.type, "phi", [value] * len(sources) + [results[value]] * len(sources),
-                                f"{value.name}.joined", targets=[*sources, *(copies.blocks[one] for one in sources)],
-                            )  # fmt: skip
+                            phis[value] = _merge(value, sources, versions)
                         user.operands[number] = phis[value]
         joined.instructions[:0] = phis.values()
 
@@ -206,6 +240,41 @@ class CoherentValues:
                 target = self._early_exits[block]
                 self._early_exits[copies.blocks[block]] = copies.blocks.get(target, target)
         return copies
+
+
+def _gather_dependent(block: Block, coherent: list[CoherentValue]) -> int:
+    """Move what depends on *coherent* values or does more than to compute a number behind the rest of *block*. Returns
+    where it begins."""
+    start = block.instructions.index(coherent[0].value)
+    dependent: dict[Value, None] = {found.value: None for found in coherent}
+    for value in block.instructions[start:]:
+        is_number = value.opcode in REPEATED or value.opcode == "getelementptr" or is_arithmetic(value.callee)
+        if not is_number or not dependent.keys().isdisjoint(value.operands):
+            dependent[value] = None
+    rest = [value for value in block.instructions if value not in dependent]
+    behind = [value for value in block.instructions if value in dependent]
+    block.instructions = [*rest, *behind]
+    return len(rest)
+
+
+def _operands(block: Block) -> Iterator[Value]:
+    for value in block.instructions:
+        yield from value.operands
+
+
+def _merge(value: Instruction, sources: list[Block], versions: list[_Version]) -> Instruction:
+    """What *value*, or one of its *versions*, is behind the blocks that are *sources* or their copies."""
+    operands: list[Value] = [value] * len(sources)
+    targets = list(sources)
+    for copies, results in versions:
+        operands += [results[value]] * len(sources)
+        targets += [copies.blocks[source] for source in sources]
+    return Instruction(value.type, "phi", operands, f"{value.name}.joined", targets=targets)
+
+
+def _is_of_all(value: Instruction) -> bool:
+    """Whether what *value* is may depend on which lanes run together."""
+    return value.opcode in (AGREE, FIRST) or (value.opcode == "call" and not is_arithmetic(value.callee))
 
 
 def _has_accesses(values: list[Instruction]) -> bool:

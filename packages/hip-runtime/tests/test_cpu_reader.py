@@ -68,7 +68,6 @@ INSTRUCTIONS = [
     "inttoptr i64 %w to ptr",
     "bitcast float %x to i32",
     "icmp ult i32 %a, 7",
-    "icmp samesign sge i32 %a, 7",
     "icmp eq ptr %p, null",
     "fcmp ord float %x, 0.000000e+00",
     "fcmp nnan ueq double %d, 1.000000e+00",
@@ -165,6 +164,13 @@ def test_instructions_are_the_same_when_written_again(text: str) -> None:
     module = parse(f"  {text if void else '%r = ' + text}\n  ret void")
     original = str(next(iter(next(iter(module.get_function("k").blocks)).instructions))).strip()
     assert write_again(module, read(module)) == original
+
+
+@pytest.mark.parametrize(("predicate", "read_as"), [("ult", "slt"), ("uge", "sge"), ("sgt", "sgt"), ("eq", "eq")])
+def test_comparisons_of_one_sign_are_those_with_a_sign(predicate: str, read_as: str) -> None:
+    function = read(parse(f"  %r = icmp samesign {predicate} i32 %a, 7\n  ret void"))
+    comparison = function.blocks[0].instructions[0]
+    assert (comparison.predicate, comparison.flags) == (read_as, ())
 
 
 def test_every_instruction_is_read_at_once() -> None:

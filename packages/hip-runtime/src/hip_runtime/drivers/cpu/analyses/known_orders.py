@@ -62,8 +62,6 @@ def _find_lesser(condition: Value, expected: bool) -> Iterator[tuple[Value, Valu
             yield from _find_lesser(part, expected)
     elif isinstance(condition, Instruction) and (predicate := read_order(condition, expected)):
         one, other = condition.operands
-        if "samesign" in condition.flags:
-            predicate = f"s{predicate[1:]}"
         if mirror(predicate) == "slt":
             one, other, predicate = other, one, "slt"
         if predicate == "slt":

@@ -172,8 +172,9 @@ def _differs_alike(analysis: Gang, comparison: Instruction, block: Block) -> boo
     same, and which is larger is, too, as long as neither wraps."""
     if comparison.predicate in ("eq", "ne"):
         return True
-    is_signed = comparison.predicate.startswith("s") or "samesign" in comparison.flags
-    return is_signed and all(analysis.never_wraps(operand, block) for operand in comparison.operands)
+    if not comparison.predicate.startswith("s"):
+        return False
+    return all(analysis.never_wraps(operand, block) for operand in comparison.operands)
 
 
 def _split_strided(

@@ -175,12 +175,20 @@ def _read_cast(reader: _Reader, instruction: Instruction, cursor: Cursor) -> Non
     reader.finish(instruction, cursor)
 
 
+_SAME_SIGN = frozenset({"samesign"})
+"""The flag of a comparison of two numbers that are both negative, or both not."""
+
+
 def _read_comparison(reader: _Reader, instruction: Instruction, cursor: Cursor) -> None:
     integers = instruction.opcode == "icmp"
-    instruction.flags = cursor.take_words(frozenset({"samesign"}) if integers else FAST_MATH)
+    flags = cursor.take_words(_SAME_SIGN if integers else FAST_MATH)
+    instruction.flags = () if integers else flags
     if not cursor.is_word(*(INTEGER_PREDICATES if integers else FLOAT_PREDICATES)):
         raise cursor.error("a predicate")
-    instruction.predicate = cursor.take()
+    predicate = cursor.take()
+    # numbers of one sign compare alike as numbers with a sign, for which processors have instructions
+    is_turned = integers and flags and predicate.startswith("u")
+    instruction.predicate = f"s{predicate[1:]}" if is_turned else predicate
     kind, left = reader.operands.typed(cursor)
     cursor.expect_mark(",")
     instruction.operands = [left, reader.operands.operand(cursor, kind)]

@@ -33,10 +33,12 @@ from hip_runtime.drivers.cpu.passes.common_values import merge_common_values
 from hip_runtime.drivers.cpu.passes.complements import subtract_complements
 from hip_runtime.drivers.cpu.passes.exact_quotients import divide_as_integers
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
+from hip_runtime.drivers.cpu.passes.index_freezes import drop_index_freezes
 from hip_runtime.drivers.cpu.passes.inline import inline_functions, prepare, read_callees, unroll_marked
 from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
 from hip_runtime.drivers.cpu.passes.known_values import replace_known
 from hip_runtime.drivers.cpu.passes.merge_phis import merge_phis
+from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
 from hip_runtime.drivers.cpu.passes.short_indices import bound_short_indices, has_short_indices
 from hip_runtime.drivers.cpu.passes.unroll_steps import find_nests, find_steps, mark_unrolled
 from hip_runtime.drivers.cpu.passes.wrapped_remainders import replace_wrapped_remainders
@@ -164,6 +166,7 @@ def _extents(item: WorkItem) -> dict[str, int | None]:
 def _read(request: KernelRequest, printed: PrintedModule, item: WorkItem) -> Function:
     """The graph of the kernel in *printed*, with its likely arguments as constants."""
     function = read_function(printed, request.kernel.name, item.module.context)
+    remove_unused(function)  # as conditions are that only LLVM is told
     _, *passed = function.arguments  # the first one is the work item
     known: dict[Value, Value] = {}
     for position, number in request.kernel.likely_arguments:
@@ -180,6 +183,8 @@ def _read(request: KernelRequest, printed: PrintedModule, item: WorkItem) -> Fun
 def _simplify(function: Function, merges_values: bool) -> None:
     """Write what *function* computes so that it is clearer how that differs from lane to lane. Where threads wait, it
     *merges_values* not, as each that is not computed again would be kept for each thread."""
+    drop_index_freezes(function)
+    record("drop_index_freezes", function)
     merge_phis(function)
     record("merge_phis", function)
     divide_as_integers(function)

@@ -200,6 +200,43 @@ def test_rows_that_are_limited_by_other_extents(form: str) -> None:
         np.testing.assert_array_equal(out, expected)
 
 
+LARGE = (1 << 62) + 3
+BOUNDS = [
+    "i > 0", "i >= 1", "i != 0", "3 > i", "i < a.shape[0] - 1", "i + 1 < a.shape[0]", "i <= a.shape[0] - 2",
+    "i - 1 < a.shape[0] - 3", "0 < i < a.shape[0] - 1", "i < n", "i + 2 >= n", "i > n - 1", "i - 70000 < n",
+    "np.uint64(i) < np.uint64(n)", "np.uint64(i - 1) < np.uint64(a.shape[0] - 2)", "i * 2 < n", "j < a.shape[1] - 1",
+    "j + 1 < a.shape[1]", "j > 0", "j < a.shape[1]", "j < n", "i + j < n", "k < a.shape[2]", "k + 1 < a.shape[2]",
+]  # fmt: skip
+INDICES = {
+    "by rows": "row = p // a.shape[2]\n    i, j, k = row // a.shape[1], row % a.shape[1], p % a.shape[2]",
+    "written out": "row = p // a.shape[2]\n    k = p - row * a.shape[2]\n    i = row // a.shape[1]\n"
+    "    j = row - i * a.shape[1]",
+    "by rest": "plane = a.shape[1] * a.shape[2]\n    i, rest = p // plane, p % plane\n"
+    "    j, k = rest // a.shape[2], rest % a.shape[2]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("indices", INDICES)
+@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.sample(4)
+def test_bounds_of_planes_and_rows(bound: str, indices: str) -> None:
+    """Numbers that quotients are compared with are multiplied, unless that would overflow."""
+    lines = f"def kernel(a, n, out):\n    p = hip.grid(1)\n    {INDICES[indices]}\n    if p < a.size and {bound}:\n"
+    names: dict[str, Any] = {"hip": hip, "np": np}
+    exec(f"{lines}        out[i, j, k] = a[i, j, k] + p\n", names)
+    kernel = hip.jit(names["kernel"])
+    for layout, shape in (("dense", (5, 4, 33)), ("with room behind rows", (4, 7, 10)), ("dense", (1, 1, 40))):
+        a = laid_out(layout, shape)
+        for n in (-1, 0, 3, LARGE, -LARGE):
+            out = np.full(shape, -1.0)
+            kernel[a.size // 128 + 2, 128](a, n, out)
+            expected = np.full(shape, -1.0)
+            for p, (i, j, k) in enumerate(np.ndindex(shape)):
+                if eval(bound.replace("np.uint64", "unsigned"), {"unsigned": lambda x: x % 2**64}, locals()):
+                    expected[i, j, k] = a[i, j, k] + p
+            np.testing.assert_array_equal(out, expected, f"{layout}, {shape}, {n}")
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("first", "step"), [(0, 40), (128, -40), (0, -40)])
 def test_steps_in_both_directions(first: int, step: int, form: str) -> None:

@@ -55,7 +55,7 @@ class Kernel:
         self._lines += [f"{indent}{choose.choice(('out[r, c] = v', 'out[r, c] += v + s', 'out[r, c] = v * 2 - s'))}"]
 
     def _write_statement(self, indent: str) -> None:
-        kind = self._choose.choice(("neighbour", "row", "data", "loop", "count", "turned", "leave", "patch"))
+        kind = self._choose.choice(("neighbour", "row", "data", "loop", "count", "turned", "leave", "patch", "rest"))
         condition = self._choose.choice(("r > 1", "c > 0", "c < w - 1", "r % 2 == 0", "c % 3 == 1", "v > 40"))
         lines = {
             "neighbour": [f"if {condition}:", "    v += x[r, c + 1] - x[r + 1, c]"],
@@ -65,6 +65,7 @@ class Kernel:
             "count": ["ADD(counts, r % 5, c + 1)"],
             "turned": ["turned[c, r] = v"],
             "patch": ["m = h // 2 + 1", "s += c // m * 3 - c % m", "v += x[c // m % h, c % m % w]"],
+            "rest": ["s += k - r * w", "v += k - r * h"],
             "leave": [f"if {condition}:", "    out[r, c] = -7", "    return"],
         }[kind]
         self._lines += [indent + line for line in lines]

@@ -62,14 +62,13 @@ class Division:
     by: Product
 
 
-def find_lengths(function: Function) -> set[Argument]:
+def find_lengths(function: Function) -> set[Product]:
     """The arguments that *function* divides by, themselves, or their products, or by what it chooses instead of 0."""
-    found: set[Argument] = set()
+    found: set[Product] = set()
     for value in function.instructions():
         if value.opcode in QUOTIENTS | REMAINDERS and value.type == I64:
-            for choice in _choices(value.operands[1]):
-                length = _product(choice)
-                found.update(length.arguments if length is not None else ())
+            lengths = map(product_of, _choices(value.operands[1]))
+            found.update(length for length in lengths if length is not None and length.arguments and length.number > 0)
     return found
 
 
@@ -229,7 +228,7 @@ def divide(value: Value, opcodes: frozenset[str]) -> Division | None:
         return None
     if value.opcode in opcodes:
         index, by = value.operands
-        length = _product(by)
+        length = product_of(by)
         return None if length is None else Division(index, length)
     power = signed_number(value.operands[1]) if value.opcode in ("lshr", "and") else None
     if power is None or (value.opcode == "lshr") != (opcodes is QUOTIENTS):
@@ -239,16 +238,16 @@ def divide(value: Value, opcodes: frozenset[str]) -> Division | None:
     return Division(value.operands[0], Product(power + 1)) if power > 0 and not power & (power + 1) else None
 
 
-def _product(by: Value, deepest: int = _DEEPEST) -> Product | None:
-    """*by* as a product of numbers and arguments that does not overflow, if it is one and no number is 0."""
+def product_of(by: Value, deepest: int = _DEEPEST) -> Product | None:
+    """*by* as a product of numbers and arguments, if it is one and no number is 0."""
     if isinstance(by, Argument):
         return Product(1, (by,))
     number = signed_number(by)
     if number is not None:
         return Product(number) if number else None
-    if not isinstance(by, Instruction) or by.opcode != "mul" or not by.flags or not deepest:
+    if not isinstance(by, Instruction) or by.opcode != "mul" or not deepest:
         return None
-    left, right = (_product(operand, deepest - 1) for operand in by.operands)
+    left, right = (product_of(operand, deepest - 1) for operand in by.operands)
     return None if left is None or right is None else left.times(right)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.analyses.dense_rows import JoinedAddress, Product, find_joined, find_lengths
+from hip_runtime.drivers.cpu.analyses.dense_rows import JoinedAddress, Product, find_joined, find_lengths, product_of
 from hip_runtime.drivers.cpu.analyses.known_ranges import KnownRanges, constant
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.clone import copy_blocks
@@ -20,6 +20,7 @@ from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
 MOST_LENGTH = 1 << 47
 """Elements of a row at most: more than memory has."""
 
+_MOST_PRODUCT = (1 << 63) - 1
 _MOST_INDEX, _MOST_SHORT = 1 << 42, (1 << 31) - 1
 """More than the threads of a grid along an axis, and its most blocks."""
 
@@ -27,8 +28,8 @@ _MOST_INDEX, _MOST_SHORT = 1 << 42, (1 << 31) - 1
 @dataclass(frozen=True)
 class DenseVersion:
     """A copy of a kernel for launches in which *lengths* are 1 to `MOST_LENGTH`, the arguments in *rows* are the
-    distances of dense rows, with what they are then, and *products* of numbers that are not negative do not overflow.
-    """
+    distances of dense rows, with what they are then, and *products* of numbers that are not negative do not overflow,
+    even if they are some more."""
 
     function: Function
     lengths: frozenset[Argument]
@@ -41,8 +42,10 @@ def assume_dense_rows(function: Function, size_of: SizeOf) -> DenseVersion | Non
     if not any(value.opcode in _DIVIDES for value in function.instructions()):
         return None
     copied = replace(function, blocks=list(copy_blocks(function.blocks).blocks.values()))
-    lengths = find_lengths(copied)
-    ranges = _learn(copied, lengths)
+    products = find_lengths(copied)
+    lengths = {argument for product in products for argument in product.arguments}
+    ranges = _learn(copied, lengths, products)
+    _write_remainders(copied, ranges)
     rows: dict[Argument, Product] = {}
     joined: list[JoinedAddress] = []
     for address in find_joined(copied, size_of):
@@ -53,7 +56,7 @@ def assume_dense_rows(function: Function, size_of: SizeOf) -> DenseVersion | Non
         return None
     for address in joined:
         _write(copied, address)
-    products = compare_dividends(copied, ranges)
+    products |= compare_dividends(copied, ranges)
     replace_known(copied, ranges)
     remove_unused(copied)
     return DenseVersion(copied, frozenset(lengths), rows, frozenset(products))
@@ -62,9 +65,9 @@ def assume_dense_rows(function: Function, size_of: SizeOf) -> DenseVersion | Non
 _DIVIDES = frozenset({"sdiv", "udiv", "lshr"})
 
 
-def _learn(function: Function, lengths: set[Argument]) -> KnownRanges:
-    """Drop what *function* does for rows of other *lengths*, and for negative indices that cannot be. Returns the
-    ranges of its values."""
+def _learn(function: Function, lengths: set[Argument], products: set[Product]) -> KnownRanges:
+    """Drop what *function* does for rows of other *lengths*, or planes of other *products* of such, and for negative
+    indices that cannot be. Returns the ranges of its values."""
     ranges = KnownRanges()
     for length in lengths:
         ranges.learn(length, (1, MOST_LENGTH))
@@ -73,6 +76,8 @@ def _learn(function: Function, lengths: set[Argument]) -> KnownRanges:
             ranges.learn(value, (0, _MOST_INDEX if value.type == I64 else _MOST_SHORT))
         elif value.callee in _EXTENTS:
             ranges.learn(value, (1, _MOST_SHORT))
+        elif value.opcode == "mul" and value.type == I64 and product_of(value) in products:
+            ranges.learn(value, (1, _MOST_PRODUCT))
     replace_known(function, ranges)
     return ranges
 
@@ -81,6 +86,29 @@ _INDICES = frozenset(
     name(axis) for axis in spmd.AXES for name in (spmd.thread_idx, spmd.block_idx, intrinsics.global_idx)
 )  # fmt: skip
 _EXTENTS = frozenset(name(axis) for axis in spmd.AXES for name in (spmd.block_dim, spmd.grid_dim))
+
+
+def _write_remainders(function: Function, ranges: KnownRanges) -> None:
+    """Replace remainders that *function* computes from quotients, ``i - i // width * width``; their *ranges* are
+    recorded, and what these decide is replaced, too."""
+    found = False
+    for value in function.instructions():
+        less = value.operands[1] if value.opcode == "sub" and value.type == I64 else None
+        for quotient, by in _factors(less):
+            is_same = quotient.opcode in ("sdiv", "udiv") and quotient.operands[1] is by
+            if is_same and quotient.operands[0] is value.operands[0]:
+                value.opcode, value.flags = f"{quotient.opcode[0]}rem", ()
+                value.operands = list(quotient.operands)
+                found = True
+    if found:
+        replace_known(function, ranges)
+
+
+def _factors(product: Value | None) -> list[tuple[Instruction, Value]]:
+    if not isinstance(product, Instruction) or product.opcode != "mul":
+        return []
+    pairs = (product.operands, product.operands[::-1])
+    return [(one, other) for one, other in pairs if isinstance(one, Instruction)]
 
 
 def _write(function: Function, address: JoinedAddress) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.clamps import Clamp, Wrap
 from hip_runtime.drivers.cpu.analyses.coherent_divisions import REPEATED, CoherentDivision
 from hip_runtime.drivers.cpu.analyses.conditions import negate
@@ -37,6 +38,8 @@ class CoherentGuard:
         self._known: dict[tuple[Value, Value, int], tuple[Value, Value]] = {}
         self._replaced: dict[Instruction, Value] = {}
         self._ranges = KnownRanges()
+        self._written: dict[Value, tuple[Value, set[Value], set[Value]]] = {}
+        """For each quotient the remainder, what is divided, and by what."""
         self._clamps = False
 
     def add(self, found: CoherentDivision | Clamp, is_compared: bool = False) -> bool:
@@ -118,9 +121,11 @@ class CoherentGuard:
             quotient, remainder = self._known[key]
             for value in (quotient, remainder, dividend, division.operands[0]):
                 self._ranges.learn(value, (0, most))
-            for value in (divisor, division.operands[1], self._require_divisor(division.operands[1])):
+            divisors = (divisor, division.operands[1], self._require_divisor(division.operands[1]))
+            for value in divisors:
                 if not isinstance(value, Constant):
                     self._ranges.learn(value, (1, (1 << division.type.width - 1) - 1))
+            self._written[quotient] = remainder, {dividend, division.operands[0]}, {*divisors}
         self._replaced[division] = self._known[key][0 if found.is_quotient else 1]
         return True
 
@@ -168,7 +173,9 @@ class CoherentGuard:
             if known is not None:
                 self._ranges.learn(copy, known)
             copy.operands = [replaced.get(operand, operand) for operand in copy.operands]
-            found = known_values.get(original) or self._ranges.simplify(copy)
+            self._decide_choice(copy)
+            found = known_values.get(original) or self._find_remainder(copy, copies, instead or {})
+            found = found or self._ranges.simplify(copy)
             if found is not None:
                 replaced[copy] = found
         for block in copies.blocks.values():
@@ -176,6 +183,25 @@ class CoherentGuard:
             for copy in block.instructions:
                 copy.operands = [replaced.get(operand, operand) for operand in copy.operands]
         return {original: replaced.get(copy, copy) for original, copy in copies.values.items()}
+
+    def _decide_choice(self, value: Instruction) -> None:
+        """Have *value*, if it chooses by a comparison before the guard that is decided behind it, do so by a number."""
+        condition = value.operands[0] if value.opcode == "select" else None
+        if isinstance(condition, Instruction) and condition.opcode == "icmp":
+            value.operands[0] = self._ranges.decide(condition) or condition
+
+    def _find_remainder(self, value: Instruction, copies: Copies, instead: Mapping[Value, Value]) -> Value | None:
+        """The remainder that *value*, in *copies*, computes from the quotient: ``i - i // width * width``."""
+        product = value.operands[1] if value.opcode == "sub" else None
+        if not isinstance(product, Instruction) or product.opcode != "mul":
+            return None
+        for quotient, (remainder, dividends, divisors) in self._written.items():
+            known = instead.get(quotient, quotient)
+            if known in product.operands and value.operands[0] in {*dividends, *map(copies.of, dividends)}:
+                by = product.operands[product.operands[0] is known]
+                if by in {*divisors, *map(copies.of, divisors)}:
+                    return instead.get(remainder, remainder)
+        return None
 
     def _divide(self, dividend: Value, divisor: Value, stride: int) -> tuple[Value, Value]:
         """The first lane's quotient, and the remainders of all lanes, if all have that quotient."""
@@ -203,6 +229,13 @@ class CoherentGuard:
             if isinstance(taken, Constant) != isinstance(otherwise, Constant):
                 self.add_condition(condition, isinstance(otherwise, Constant))
                 return otherwise if isinstance(taken, Constant) else taken
+        if isinstance(divisor, Instruction) and divisor.callee.startswith(("llvm.umax.", "llvm.smax.")):
+            number, least = divisor.arguments
+            found = self._available(number) if signed_number(least) == 1 else None
+            if found is not None:
+                self._holds.append(self._compare("sgt", found, 0))
+                self._replaced[divisor] = number
+                return number
         return divisor
 
     def _compare(self, predicate: str, value: Value, number: int) -> Instruction:

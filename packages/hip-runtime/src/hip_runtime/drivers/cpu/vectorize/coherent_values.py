@@ -20,12 +20,13 @@ from hip_runtime.drivers.cpu.analyses.coherent_divisions import (
     expected_conditions,
     find_coherent_divisions,
 )
+from hip_runtime.drivers.cpu.analyses.known_ranges import constant
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.clone import Copies, copy_blocks
 from hip_runtime.drivers.cpu.ir.model import AGREE, FIRST, Block, Function, Instruction, Value
-from hip_runtime.drivers.cpu.llvmir import VOID
+from hip_runtime.drivers.cpu.llvmir import I1, VOID
 from hip_runtime.drivers.cpu.vectorize.coherent_guard import CoherentGuard
 from hip_runtime.drivers.cpu.vectorize.row_crossing import write_crossing
 from hip_runtime.drivers.cpu.vectorize.row_split import RowGuard
@@ -145,6 +146,8 @@ class CoherentValues:
             return inside[0], []  # what lanes have selected is not known to be strided
         self._budget -= 2 * count
         before, behind = self._copy(inside), self._copy(inside)
+        for copies in (before, behind):
+            _take_no_agreement(copies)
         apart = inside[0]
         blocks, instead = write_crossing(
             row, name, before.blocks[apart], behind.blocks[apart], apart, self._width
@@ -274,7 +277,18 @@ def _merge(value: Instruction, sources: list[Block], versions: list[_Version]) -
 
 def _is_of_all(value: Instruction) -> bool:
     """Whether what *value* is may depend on which lanes run together."""
-    return value.opcode in (AGREE, FIRST) or (value.opcode == "call" and not is_arithmetic(value.callee))
+    return value.opcode == FIRST or (value.opcode == "call" and not is_arithmetic(value.callee))
+
+
+def _take_no_agreement(copies: Copies) -> None:
+    """Have the blocks of *copies* take no branch that is there for lanes which agree: a part of them cannot tell."""
+    for block in copies.blocks.values():
+        asked: dict[Value, Value] = {
+            value: constant(I1, 0) for value in block.instructions if value.opcode == AGREE
+        }  # fmt: skip
+        block.instructions = [value for value in block.instructions if value not in asked]
+        for value in block.instructions if asked else ():
+            value.operands = [asked.get(operand, operand) for operand in value.operands]
 
 
 def _has_accesses(values: list[Instruction]) -> bool:

@@ -11,13 +11,16 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Blocks, Body
 from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, estimate_lane, explain_unprofitable
+from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides
 from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
+from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.model import Argument, Function, Instruction
 from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.llvmir import I1, I64
 from hip_runtime.drivers.cpu.passes.dense_indices import MOST_LENGTH, DenseVersion
+from hip_runtime.drivers.cpu.passes.quotient_bounds import MOST_OFFSET
 from hip_runtime.drivers.cpu.vectorize.coarsen import count_rows
 from hip_runtime.drivers.cpu.vectorize.gang_function import GANG_FUNCTION, GangFunction
 from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs, run_gangs
@@ -42,6 +45,9 @@ _WORTHWHILE = 0.5
 
 _MUCH_LESS = 0.9
 """What guessed strides leave of a kernel's cost, at most: it is compiled twice for them."""
+
+_FEWER_DIVISIONS = 3
+"""By what a version for dense arrays has to have fewer divisions if its gangs end with rows, or with planes of such."""
 
 _MOST_VERSIONED = 1000
 """The most instructions of a kernel that is written a second time for guessed strides."""
@@ -144,8 +150,9 @@ class GangBody:
 
     def _is_better(self, guessed: GangFunction, made: GangFunction) -> bool:
         """Whether the guessed strides save as much as half an access, and enough of the whole; not where gangs of a
-        dense array end with its rows, as something else depends on these."""
-        if self._dense is not None and guessed.follows_rows:
+        dense array end with its rows, as something else depends on these, unless it is much less."""
+        divisions = [_count_divisions(gang.shapes) for gang in (guessed, made)]
+        if self._dense is not None and guessed.follows_rows and _FEWER_DIVISIONS * divisions[0] > divisions[1]:
             return False
         costs = [estimate_lane(gang.likely_shapes, self._size_of, gang.width, ()) for gang in (guessed, made)]
         return costs[1] - costs[0] >= _WORTHWHILE and costs[0] <= _MUCH_LESS * costs[1]
@@ -202,6 +209,10 @@ class GangBody:
         return f"{self._width * self._rows} threads at a time{where}{turns}{guesses}"
 
 
+def _count_divisions(shapes: VectorShapes) -> int:
+    return sum(value.opcode in DIVISIONS for block in shapes.order.blocks for value in block.instructions)
+
+
 def _are_dense(builder: ir.IRBuilder, arguments: Sequence[ir.Value], dense: DenseVersion) -> ir.Value:
     holds: ir.Value = I1(1)
     for length in sorted(dense.lengths, key=lambda argument: argument.index):
@@ -216,10 +227,10 @@ def _are_dense(builder: ir.IRBuilder, arguments: Sequence[ir.Value], dense: Dens
         total: ir.Value = I64(product.number)
         for argument in product.arguments:
             factor = arguments[argument.index - 1]
-            pair = builder.smul_with_overflow(total, factor)
+            pair = builder.smul_with_overflow(total, builder.add(factor, I64(MOST_OFFSET)))
             total = builder.extract_value(pair, 0)
-            fits = builder.and_(builder.not_(builder.extract_value(pair, 1)), builder.icmp_signed(">=", factor, I64(0)))
-            holds = builder.and_(holds, fits)
+            is_natural = builder.icmp_unsigned("<=", factor, I64(MOST_LENGTH))
+            holds = builder.and_(holds, builder.and_(builder.not_(builder.extract_value(pair, 1)), is_natural))
     return holds
 
 

@@ -200,6 +200,28 @@ def test_rows_that_are_limited_by_other_extents(form: str) -> None:
         np.testing.assert_array_equal(out, expected)
 
 
+@hip.jit
+def read_by_two_quotients(a, width, height, out):
+    p = hip.grid(1)
+    if p < out.size:
+        out[p] = a[p // width + p // height, p % width + p % height]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("width", "height"), [(40, 40), (40, 20), (20, 40), (7, 3)])
+def test_sums_of_quotients(width: int, height: int, form: str) -> None:
+    """Rows have one length at most."""
+    a = laid_out("dense", (200, 40))
+    place = np.arange(400)
+    row, column = place // width + place // height, place % width + place % height
+    inside = (row < 200) & (column < 40)
+    place = np.arange(np.argmin(inside) if not inside.all() else 400)
+    out = np.zeros(place.size)
+    with runtime_config.cpu_form.scope(form):
+        read_by_two_quotients[2, 256](a, width, height, out)
+    np.testing.assert_array_equal(out, a[row[place], column[place]])
+
+
 LARGE = (1 << 62) + 3
 BOUNDS = [
     "i > 0", "i >= 1", "i != 0", "3 > i", "i < a.shape[0] - 1", "i + 1 < a.shape[0]", "i <= a.shape[0] - 2",

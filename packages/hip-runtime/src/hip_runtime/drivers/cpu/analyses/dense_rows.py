@@ -34,6 +34,10 @@ class Product:
     number: int
     arguments: tuple[Argument, ...] = ()
 
+    def places(self) -> tuple[int, ...]:
+        """The number and the places of the arguments: what to sort products by."""
+        return self.number, *(argument.index for argument in self.arguments)
+
     def times(self, other: Product) -> Product:
         """Their product."""
         return Product(self.number * other.number, _in_order(*self.arguments, *other.arguments))
@@ -79,23 +83,28 @@ def find_joined(function: Function, size_of: SizeOf) -> Iterator[JoinedAddress]:
     places = {value: place for place, value in enumerate(values)}
     for value in function.instructions():
         if value.opcode in ("load", "store") and not value.volatile and value.atomic is None:
-            address = _Address()
+            address = _Address(places)
             apart = take_apart(value.operands[-1], size_of)
-            for term, scale in sorted(apart.terms, key=lambda term: places.get(term[0], -1)):
+            for term, scale in apart.terms:
                 address.add(term, scale)
             if address.join():
-                terms = [(term, number) for term, number in address.terms.items() if number]
-                terms.sort(key=lambda item: places.get(item[0][0], -1))
-                yield JoinedAddress(value, tuple(terms), address.offset + apart.offset, address.rows)
+                terms = tuple((term, address.terms[term]) for term in address.in_order() if address.terms[term])
+                yield JoinedAddress(value, terms, address.offset + apart.offset, address.rows)
 
 
 class _Address:
-    """A sum of terms, each times a number, and of *offset* bytes, where *rows* are dense."""
+    """A sum of terms, each times a number, and of *offset* bytes, where *rows* are dense; *places* are those of all
+    values in the code."""
 
-    def __init__(self) -> None:
+    def __init__(self, places: Mapping[Value, int]) -> None:
+        self._places = places
         self.terms: Counter[Term] = Counter()
         self.offset = 0
         self.rows: dict[Argument, Product] = {}
+
+    def in_order(self) -> list[Term]:
+        """The terms in the order of the code."""
+        return sorted(self.terms, key=lambda term: (self._places.get(term[0], -1), *(one.index for one in term[1])))
 
     def add(self, value: Value, scale: int) -> None:
         """Add *value* times *scale*: as terms by arguments if it is computed from a division, else as it is."""
@@ -110,7 +119,7 @@ class _Address:
 
     def join(self) -> bool:
         """Replace quotients and remainders by what is divided; ``False`` if there are none that belong together."""
-        while any(self._join(value, arguments) for value, arguments in list(self.terms)):
+        while any(self._join(value, arguments) for value, arguments in self.in_order()):
             pass
         return bool(self.rows)
 
@@ -120,16 +129,20 @@ class _Address:
         if division is None or len(arguments) != 1 or self.terms[quotient, tuple(arguments)] != 1:
             return False
         (distance,) = arguments
-        dense = self._cancel(division, distance)
+        dense, replaced = self._cancel(division, distance)
         if dense is None or self.rows.get(distance, dense) != dense:
             return False
+        for term, divided in replaced.items():
+            number = self.terms.pop(term)
+            if divided is not None:
+                self.terms[divided, term[1]] += number
         del self.terms[quotient, (distance,)]
         self.rows[distance] = dense
         return True
 
-    def _cancel(self, division: Division, distance: Argument) -> Product | None:
+    def _cancel(self, division: Division, distance: Argument) -> tuple[Product | None, dict[Term, Value | None]]:
         """What *distance* must be so that the quotient times it and the terms that depend on the same quotient are none
-        together. These are replaced."""
+        together, if it is not known to be something else, and by what numbers each of these is to be replaced."""
         left: Counter[tuple[Argument, ...]] = Counter()
         replaced: dict[Term, Value | None] = {}
         for (value, factors), number in self.terms.items():
@@ -142,15 +155,10 @@ class _Address:
                 left[factors] -= number
                 replaced[value, factors] = None
         if len(left) != 1:
-            return None
+            return None, replaced
         ((rest_arguments, number),) = left.items()
-        if number <= 0 or distance in rest_arguments:
-            return None
-        for (value, factors), divided in replaced.items():
-            taken = self.terms.pop((value, factors))
-            if divided is not None:
-                self.terms[divided, factors] += taken
-        return Product(number, rest_arguments)
+        is_distance = number > 0 and distance not in rest_arguments
+        return Product(number, rest_arguments) if is_distance else None, replaced
 
 
 def _multiply_out(value: Value, factors: tuple[Argument, ...]) -> tuple[Counter[Term], int] | None:

@@ -90,7 +90,7 @@ class KnownRanges:
         known = [self.of(operand) for operand in (value.arguments if value.opcode == "call" else value.operands)]
         found = derive(*known) if derive is not None and None not in known else None
         limit = 1 << value.type.width - 1
-        if found is not None and "nsw" in value.flags:
+        if found is not None and "nsw" in value.flags and found[0] < limit and -limit <= found[1]:
             return max(found[0], -limit), min(found[1], limit - 1)
         return found if found is not None and -limit <= found[0] and found[1] < limit else None
 

@@ -21,6 +21,8 @@ MOST_LENGTH = 1 << 47
 """Elements of a row at most: more than memory has."""
 
 _MOST_PRODUCT = (1 << 63) - 1
+"""Elements of a plane at most."""
+
 _MOST_INDEX, _MOST_SHORT = 1 << 42, (1 << 31) - 1
 """More than the threads of a grid along an axis, and its most blocks."""
 

@@ -95,7 +95,7 @@ def _find_bound(value: Instruction, ranges: KnownRanges) -> _Bound | None:
     offset = limit.offset - number.offset + (way in _NEXT)
     if division is None or dividend is None or dividend[0] < 0 or (limit.terms and argument is None):
         return None
-    if argument is not None and abs(offset) > MOST_OFFSET:
+    if max(abs(number.offset), 0 if argument is None else abs(offset)) > MOST_OFFSET:
         return None
     return _Bound(division.divided, f"s{_NEXT.get(way, way)}", argument, offset, division.by)
 

@@ -151,19 +151,24 @@ class CoherentGuard:
 
     def crossed_row(self) -> CrossedRow | None:
         """The row whose end lanes may be before and behind, if there is one, and neighbours are in it."""
-        if len(self._known) != 1 or len(self._fits) != len(self._rooms):
+        if len(self._known) != 1 or self._clamps:
             return None
         ((_, _, stride),) = self._known
         ((quotient, remainders),) = self._known.values()
         (room,), (divisor,) = self._rooms, self._divisors
-        if stride != 1 or quotient.type != I64 or self._clamps:
+        if stride != 1 or quotient.type != I64:
             return None
         return CrossedRow(quotient, remainders, room, divisor, tuple(self._holds))
 
     def simplify(self, copies: Copies, instead: Mapping[Value, Value] | None = None) -> dict[Instruction, Value]:
         """Replace, in *copies* of what is behind, what is known there, or what is there *instead* of that. Returns what
         stands for each original."""
-        known_values = {value: (instead or {}).get(known, known) for value, known in self._replaced.items()}
+        instead = instead or {}
+        for value, other in instead.items():
+            known = self._ranges.of(value)
+            if known is not None:
+                self._ranges.learn(other, known)
+        known_values = {value: instead.get(known, known) for value, known in self._replaced.items()}
         replaced: dict[Value, Value] = {
             value: known for value, known in known_values.items() if value not in self._behind
         }
@@ -174,7 +179,7 @@ class CoherentGuard:
                 self._ranges.learn(copy, known)
             copy.operands = [replaced.get(operand, operand) for operand in copy.operands]
             self._decide_choice(copy)
-            found = known_values.get(original) or self._find_remainder(copy, copies, instead or {})
+            found = known_values.get(original) or self._find_remainder(copy, copies, instead)
             found = found or self._ranges.simplify(copy)
             if found is not None:
                 replaced[copy] = found

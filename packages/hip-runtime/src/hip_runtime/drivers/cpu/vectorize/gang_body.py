@@ -11,6 +11,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Blocks, Body
 from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, estimate_lane, explain_unprofitable
+from hip_runtime.drivers.cpu.analyses.dense_rows import Product
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides
 from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
@@ -223,7 +224,7 @@ def _are_dense(builder: ir.IRBuilder, arguments: Sequence[ir.Value], dense: Dens
         for argument in row.arguments:
             distance = builder.mul(distance, arguments[argument.index - 1])
         holds = builder.and_(holds, builder.icmp_unsigned("==", arguments[stride.index - 1], distance))
-    for product in dense.products:
+    for product in sorted(dense.products, key=Product.places):
         total: ir.Value = I64(product.number)
         for argument in product.arguments:
             factor = arguments[argument.index - 1]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators
 from hip_runtime.drivers.cpu.analyses.clamps import Clamp, addresses, find_clamps, is_compared
 from hip_runtime.drivers.cpu.analyses.coherent_divisions import (
     REPEATED,
@@ -30,6 +29,15 @@ from hip_runtime.drivers.cpu.llvmir import I1, VOID
 from hip_runtime.drivers.cpu.vectorize.coherent_guard import CoherentGuard
 from hip_runtime.drivers.cpu.vectorize.row_crossing import write_crossing
 from hip_runtime.drivers.cpu.vectorize.row_split import RowGuard
+from hip_runtime.drivers.cpu.vectorize.versioned_paths import (
+    Version,
+    change_source,
+    enter_by,
+    find_branches,
+    find_following,
+    is_entered_from,
+    join_versions,
+)
 
 _MAX_INSTRUCTIONS = 300
 """The most instructions that are duplicated in a function."""
@@ -41,9 +49,6 @@ _MAX_CROSSING = 60
 _ACCESSES = frozenset({"load", "store"})
 
 CoherentValue = CoherentDivision | Clamp
-
-_Version = tuple[Copies, dict[Instruction, Value]]
-"""Copies, and what stands for each instruction there."""
 
 
 class CoherentValues:
@@ -92,7 +97,7 @@ class CoherentValues:
     def _version_in_loop(self, block: Block, coherent: list[CoherentValue], shapes: VectorShapes) -> bool:
         """Version the rest of *block*, and what stands between that and the block in which its branches meet, if there
         is room for so much. Other blocks of the loop follow."""
-        parts = _find_branches(block, shapes)
+        parts = find_branches(block, shapes)
         return (parts is not None and self._version_part(block, coherent, shapes, *parts)) or self._version_part(
             block, coherent, shapes, [], None
         )
@@ -116,9 +121,9 @@ class CoherentValues:
         apart = Block(f"{block.name}.apart", behind)
         block.instructions = block.instructions[:start]
         if following:
-            _change_source(apart.successors, block, apart)
+            change_source(apart.successors, block, apart)
         else:
-            _change_source(joined.successors, block, joined)
+            change_source(joined.successors, block, joined)
             behind.append(Instruction(VOID, "br", [], targets=[joined]))
             self._function.blocks.append(joined)
         inside = [apart, *following]
@@ -128,18 +133,20 @@ class CoherentValues:
         otherwise, crossing = self._write_crossing(block.name, inside, guard, shapes)
         self.apart.update(inside)
         block.instructions = guard.finish(copies.blocks[apart], otherwise)
-        self._join(inside, joined, [*versions, *crossing])
+        join_versions(self._function, inside, joined, [*versions, *crossing])
         return True
 
     def _write_crossing(
         self, name: str, inside: list[Block], guard: CoherentGuard, shapes: VectorShapes
-    ) -> tuple[Block, list[_Version]]:
+    ) -> tuple[Block, list[Version]]:
         """Versions of the blocks *inside* for the lanes before and behind the end of a row, and where these branch; if
         there are none, that is the first of *inside*."""
         values = [value for block in inside for value in block.instructions]
         count = len(values)
         row = guard.crossed_row()
-        if row is None or count > _MAX_CROSSING or 2 * count > self._budget or any(map(_is_of_all, values)):
+        if row is None or count > _MAX_CROSSING or 2 * count > self._budget:
+            return inside[0], []
+        if any(map(_is_of_all, values)) or not self._early_exits.keys().isdisjoint(inside):
             return inside[0], []
         used = {operand for block in self._function.blocks if block not in inside for operand in _operands(block)}
         if any(value in used and shapes.at_definition(value) is not VARYING for value in values):
@@ -155,28 +162,6 @@ class CoherentValues:
         self._function.blocks += blocks
         self.apart.update([*before.blocks.values(), *behind.blocks.values()])
         return blocks[0], [(before, guard.simplify(before)), (behind, guard.simplify(behind, instead))]
-
-    def _join(self, inside: list[Block], joined: Block, versions: list[_Version]) -> None:
-        """Have *joined* follow the copies of the blocks *inside* in *versions*, too. What these compute is replaced,
-        where it is used elsewhere, by what either version has computed."""
-        sources = [block for block in inside if joined in block.successors]
-        for phi in joined.phis:
-            for value, source in zip(list(phi.operands), list(phi.targets), strict=True):
-                for copies, results in versions if source in sources else ():
-                    phi.operands.append(results.get(value, value) if isinstance(value, Instruction) else value)
-                    phi.targets.append(copies.blocks[source])
-        every = {*inside, *(copy for copies, _ in versions for copy in copies.blocks.values())}
-        written = versions[0][1]
-        phis: dict[Instruction, Instruction] = {}
-        for block in self._function.blocks:
-            for user in block.instructions if block not in every else ():
-                for number, value in enumerate(user.operands):
-                    is_edge = user.opcode == "phi" and user.targets[number] in every
-                    if isinstance(value, Instruction) and value in written and not is_edge:
-                        if value not in phis:
-                            phis[value] = _merge(value, sources, versions)
-                        user.operands[number] = phis[value]
-        joined.instructions[:0] = phis.values()
 
     def _make_guard(
         self, block: Block, behind: list[Instruction], coherent: list[CoherentValue], shapes: VectorShapes
@@ -205,22 +190,22 @@ class CoherentValues:
         return guard
 
     def _version(self, block: Block, coherent: list[CoherentValue], shapes: VectorShapes) -> bool:
-        following = _find_following(block, shapes)
+        following = find_following(block, shapes)
         start = block.instructions.index(coherent[0].value)
         behind = [*block.instructions[start:], *(value for other in following for value in other.instructions)]
         has_divisions = any(isinstance(found, CoherentDivision) for found in coherent)
-        if has_divisions and not _is_entered_from(block, following, shapes):
+        if has_divisions and not is_entered_from(block, following, shapes):
             return False
         guard = self._make_guard(block, behind, coherent, shapes)
         if guard is None:
             return False
         apart = Block(f"{block.name}.apart", block.instructions[start:])
         self._function.blocks.append(apart)
-        _change_source(apart.successors, block, apart)
+        change_source(apart.successors, block, apart)
         if block in self._early_exits:
             self._early_exits[apart] = self._early_exits.pop(block)
         copies = self._copy([apart, *following])
-        _enter_by(copies, {apart, *following})
+        enter_by(copies, {apart, *following})
         self.apart.update([apart, *following])
         block.instructions = guard.finish(copies.blocks[apart], apart)
         guard.simplify(copies)
@@ -265,16 +250,6 @@ def _operands(block: Block) -> Iterator[Value]:
         yield from value.operands
 
 
-def _merge(value: Instruction, sources: list[Block], versions: list[_Version]) -> Instruction:
-    """What *value*, or one of its *versions*, is behind the blocks that are *sources* or their copies."""
-    operands: list[Value] = [value] * len(sources)
-    targets = list(sources)
-    for copies, results in versions:
-        operands += [results[value]] * len(sources)
-        targets += [copies.blocks[source] for source in sources]
-    return Instruction(value.type, "phi", operands, f"{value.name}.joined", targets=targets)
-
-
 def _is_of_all(value: Instruction) -> bool:
     """Whether what *value* is may depend on which lanes run together."""
     return value.opcode == FIRST or (value.opcode == "call" and not is_arithmetic(value.callee))
@@ -293,56 +268,3 @@ def _take_no_agreement(copies: Copies) -> None:
 
 def _has_accesses(values: list[Instruction]) -> bool:
     return any(value.opcode in _ACCESSES for value in values)
-
-
-def _change_source(targets: Collection[Block], source: Block, now: Block) -> None:
-    """Have the phis of *targets* come from the block that they *now* do instead of *source*."""
-    for target in targets:
-        for phi in target.phis:
-            phi.targets = [now if before is source else before for before in phi.targets]
-
-
-def _find_branches(block: Block, shapes: VectorShapes) -> tuple[list[Block], Block] | None:
-    """The blocks between *block* and the one in which its branches meet again, and that; ``None`` if there are none, if
-    these are not in the same loops, or if something else leads to them."""
-    joined = immediate_postdominators(shapes.order.blocks, shapes.successors)[block]
-    if joined is None or shapes.order.loops[joined] != shapes.order.loops[block]:
-        return None
-    following = _find_following(block, shapes, joined)
-    if not following or block in following or not _is_entered_from(block, following, shapes):
-        return None
-    return following, joined
-
-
-def _find_following(block: Block, shapes: VectorShapes, until: Block | None = None) -> list[Block]:
-    """The blocks that are reached from *block*, in order, before *until*."""
-    found: set[Block] = set()
-    waiting = [block]
-    while waiting:
-        for target in shapes.successors(waiting.pop()):
-            if target not in found and target is not until:
-                found.add(target)
-                waiting.append(target)
-    return [other for other in shapes.order.blocks if other in found]
-
-
-def _enter_by(copies: Copies, originals: Collection[Block]) -> None:
-    """Leave out what phis of the *copies* have for paths that do not come from copies of the *originals*: these lead to
-    the originals only."""
-    inside = {copies.blocks[block] for block in originals}
-    for block in inside:
-        for phi in block.phis:
-            kept = [
-                (value, source) for value, source in zip(phi.operands, phi.targets, strict=True) if source in inside
-            ]
-            phi.operands, phi.targets = [value for value, _ in kept], [source for _, source in kept]
-
-
-def _is_entered_from(block: Block, following: Collection[Block], shapes: VectorShapes) -> bool:
-    """Whether the blocks *following* are only reached through *block*."""
-    inside = {block, *following}
-    return all(
-        source in inside or target not in inside or target is block
-        for source in shapes.order.blocks
-        for target in shapes.successors(source)
-    )

@@ -219,6 +219,41 @@ def PLANES(quick: bool) -> UserKernel:
     )
 
 
+DEPTH, HEIGHT, WIDTH = 50, 70, 90
+
+
+@hip.jit
+def sum_neighbours(box, out):
+    place = hip.grid(1)
+    if place < DEPTH * HEIGHT * WIDTH:
+        i, j, k = place // (HEIGHT * WIDTH), place // WIDTH % HEIGHT, place % WIDTH
+        if 0 < i < DEPTH - 1 and 0 < j < HEIGHT - 1 and 0 < k < WIDTH - 1:
+            planes = box[i - 1, j, k] + box[i + 1, j, k]
+            out[i, j, k] = planes + box[i, j - 1, k] + box[i, j + 1, k] + box[i, j, k - 1] + box[i, j, k + 1]
+
+
+@peer
+def sum_neighbours_by_loop(box, out):
+    for i in range(1, DEPTH - 1):
+        for j in range(1, HEIGHT - 1):
+            for k in range(1, WIDTH - 1):
+                planes = box[i - 1, j, k] + box[i + 1, j, k]
+                out[i, j, k] = planes + box[i, j - 1, k] + box[i, j + 1, k] + box[i, j, k - 1] + box[i, j, k + 1]
+
+
+@kernel("box-of-constants")
+def CONSTANTS(quick: bool) -> UserKernel:
+    """sums of six neighbours in a box whose extents are global names"""
+    box = np.random.default_rng(805).random((DEPTH, HEIGHT, WIDTH)).astype(np.float32)
+    return UserKernel(
+        {"box": box, "out": np.zeros_like(box)},
+        ("out",),
+        lambda on: sum_neighbours[blocks(on.box.size, THREADS), THREADS](on.box, on.out),
+        lambda on: sum_neighbours_by_loop(on.box, on.out),
+        rtol=1e-6,
+    )
+
+
 @hip.jit
 def brighten(image, out):
     i, j = hip.grid(2)

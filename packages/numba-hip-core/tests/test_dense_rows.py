@@ -113,6 +113,29 @@ def row_by_quotient(a, out, limits):
             out[i, j, k] = a[i, j, k] + (p * a.shape[2] + k)
 
 
+PLANES, HEIGHT, WIDTH = 5, 9, 30
+
+
+@hip.jit
+def planes_of_constants(a, out, limits):
+    """LLVM computes quotients of small numbers with 32 bits, and of smaller ones with 16."""
+    p = hip.grid(1)
+    if p < PLANES * HEIGHT * WIDTH:
+        i, j, k = p // (HEIGHT * WIDTH), p // WIDTH % HEIGHT, p % WIDTH
+        out[i, j, k] = a[i, j, k] + p
+
+
+@hip.jit
+def inside_of_constants(a, out, limits):
+    p = hip.grid(1)
+    if p < PLANES * HEIGHT * WIDTH:
+        i, j, k = p // (HEIGHT * WIDTH), p // WIDTH % HEIGHT, p % WIDTH
+        if 0 < i < PLANES - 1 and 0 < j < HEIGHT - 1 and 0 < k < WIDTH - 1:
+            out[i, j, k] = a[i - 1, j, k] + a[i, j + 1, k] - a[i, j, k - 1]
+        else:
+            out[i, j, k] = p % 7 - k % 4
+
+
 def laid_out(kind: str, shape: tuple[int, ...]) -> np.ndarray:
     """Random numbers in rows that follow one another, or do not."""
     numbers = np.random.default_rng(2).integers(0, 100, shape).astype(np.float64)
@@ -184,6 +207,23 @@ def test_planes(kernel: Any, shape: tuple[int, int, int], layout: str, form: str
             kernel[a.size // 64 + 3, 64](a, out, np.empty((planes, *shape[1:])))
         np.testing.assert_array_equal(out[:planes], (a + np.arange(a.size).reshape(shape))[:planes])
         assert (out[planes:] == -1).all()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("layout", [*LAYOUTS, "with room behind planes"])
+@pytest.mark.sample(4)
+def test_planes_of_constants(layout: str, form: str) -> None:
+    shape = PLANES, HEIGHT, WIDTH
+    a = laid_out(layout, shape)
+    place = np.arange(a.size).reshape(shape)
+    out, inside = np.zeros(shape), np.zeros(shape)
+    with runtime_config.cpu_form.scope(form):
+        planes_of_constants[a.size // 64 + 3, 64](a, out, a)
+        inside_of_constants[a.size // 64 + 3, 64](a, inside, a)
+    np.testing.assert_array_equal(out, a + place)
+    expected = place % 7 - place % WIDTH % 4 + 0.0
+    expected[1:-1, 1:-1, 1:-1] = a[:-2, 1:-1, 1:-1] + a[1:-1, 2:, 1:-1] - a[1:-1, 1:-1, :-2]
+    np.testing.assert_array_equal(inside, expected)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -314,7 +354,7 @@ def test_lanes_access_neighbours(kernel: Any) -> None:
 
 
 @pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
-@pytest.mark.parametrize("kernel", [planes_by_rows, planes_by_rest, planes_in_steps])
+@pytest.mark.parametrize("kernel", [planes_by_rows, planes_by_rest, planes_in_steps, planes_of_constants])
 def test_lanes_access_neighbours_in_planes(kernel: Any) -> None:
     types = "(float64[:, :, ::1], float64[:, :, ::1], float64[:, :, ::1])"
     told = kernel.explain(types, block=128)

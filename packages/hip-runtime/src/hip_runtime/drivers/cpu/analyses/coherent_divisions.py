@@ -58,6 +58,7 @@ def find_coherent_width(shapes: VectorShapes, width: int, least: int) -> int | N
     gangs, if lanes of *width* gather or scatter at what is computed from such; ``None`` if there are none."""
     widths: list[int] = []
     derived: set[Value] = set()
+    remainders: dict[Value, int] = {}
     is_apart = False
     for block in shapes.order.blocks:
         for value in block.instructions:
@@ -66,8 +67,12 @@ def find_coherent_width(shapes: VectorShapes, width: int, least: int) -> int | N
                 is_apart |= address in derived and shapes.of(address, block) is VARYING
             elif not derived.isdisjoint(value.operands):
                 derived.add(value)
-            stride = shapes.of(value.operands[0], block) if value.opcode in DIVISIONS and value.type in _TYPES else None
+            if value.opcode not in DIVISIONS or value.type not in _TYPES:
+                continue
+            stride = remainders.get(value.operands[0]) or shapes.of(value.operands[0], block)
             divisor = signed_number(value.operands[1]) if stride and stride > 0 else None
+            if stride and value.opcode in ("srem", "urem"):
+                remainders[value] = stride
             if stride and divisor is not None and _ROOM * stride * least <= divisor < _ROOM * stride * width:
                 widths.append(1 << (divisor // (_ROOM * stride)).bit_length() - 1)
                 derived.add(value)

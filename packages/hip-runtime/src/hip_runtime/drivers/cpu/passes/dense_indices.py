@@ -14,7 +14,6 @@ from hip_runtime.drivers.cpu.ir.clone import copy_blocks
 from hip_runtime.drivers.cpu.ir.model import Argument, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I8, I64, PTR
 from hip_runtime.drivers.cpu.passes.known_values import replace_known
-from hip_runtime.drivers.cpu.passes.narrow_divisions import widen_divisions
 from hip_runtime.drivers.cpu.passes.quotient_bounds import compare_dividends
 from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
 
@@ -45,7 +44,6 @@ def assume_dense_rows(function: Function, size_of: SizeOf) -> DenseVersion | Non
     if not any(value.opcode in _DIVIDES for value in function.instructions()):
         return None
     copied = replace(function, blocks=list(copy_blocks(function.blocks).blocks.values()))
-    widen_divisions(copied)
     products = find_lengths(copied)
     lengths = {argument for product in products for argument in product.arguments}
     ranges = _learn(copied, lengths, products)

@@ -33,6 +33,7 @@ from hip_runtime.drivers.cpu.passes.common_values import merge_common_values
 from hip_runtime.drivers.cpu.passes.complements import subtract_complements
 from hip_runtime.drivers.cpu.passes.exact_quotients import divide_as_integers
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
+from hip_runtime.drivers.cpu.passes.index_divisions import write_index_divisions
 from hip_runtime.drivers.cpu.passes.index_freezes import drop_index_freezes
 from hip_runtime.drivers.cpu.passes.inline import inline_functions, prepare, read_callees, unroll_marked
 from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
@@ -189,6 +190,9 @@ def _simplify(function: Function, merges_values: bool) -> None:
     record("merge_phis", function)
     divide_as_integers(function)
     record("divide_as_integers", function)
+    if write_index_divisions(function) and divide_as_integers(function):  # what such a division left
+        write_index_divisions(function)
+    record("write_index_divisions", function)
     if merges_values:
         merge_common_values(function)
         record("merge_common_values", function)

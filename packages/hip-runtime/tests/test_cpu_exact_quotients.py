@@ -75,8 +75,24 @@ DIVIDED = {
     "an int32 that wraps around": (
         "%e = mul i32 %s, %s\n  %a = sitofp i32 %e to double\n  %q = fdiv double %a, 7.000000e+00" + SATURATED
     ),
+    "what an int64 leaves": (
+        "%e = srem i64 %x, 6300\n  %a = sitofp i64 %e to double\n  %q = fdiv double %a, 7.000000e+00" + SATURATED
+    ),
+    "what one without a sign leaves": (
+        "%e = urem i64 %x, 6300\n  %a = sitofp i64 %e to double\n  %q = fdiv double %a, 9.000000e+01" + SATURATED
+    ),
+    "a quotient of the index": (
+        "%e = sdiv i64 %i, -3\n  %a = sitofp i64 %e to double\n  %q = fdiv double %a, 7.000000e+00" + SATURATED
+    ),
 }
 LEFT = {
+    "what an int64 leaves of a large number": (
+        "%e = srem i64 %x, 9007199254740994\n  %a = sitofp i64 %e to double\n"
+        "  %q = fdiv double %a, 7.000000e+00" + SATURATED
+    ),
+    "a quotient of an int64": (
+        "%e = sdiv i64 %x, 90\n  %a = sitofp i64 %e to double\n  %q = fdiv double %a, 7.000000e+00" + SATURATED
+    ),
     "an int64": "%a = sitofp i64 %x to double\n  %q = fdiv double %a, 7.000000e+00" + SATURATED,
     "what is not exact": (
         "%w = sext i32 %s to i64\n  %e = shl i64 %w, 30\n  %a = sitofp i64 %e to double\n"
@@ -164,6 +180,9 @@ def test_results_are_those_of_float64(device: Device, lines: str, form: str) -> 
         "a difference of int32": (numbers - index) / 3,
         "a product of int32": (numbers << 20) / 10,
         "an int32 that wraps around": (numbers * numbers).astype(np.int32) / 7,
+        "what an int64 leaves": np.fmod(numbers, 6300) / 7,
+        "what one without a sign leaves": numbers.view(np.uint64) % np.uint64(6300) / 90,
+        "a quotient of the index": np.trunc(index / -3) / 7,
     }
     name = next(name for name, text in DIVIDED.items() if text is lines)
     expected = np.trunc(quotients.get(name, numbers / 7)).astype(np.int64)

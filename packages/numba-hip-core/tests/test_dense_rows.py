@@ -126,6 +126,17 @@ def planes_of_constants(a, out, limits):
 
 
 @hip.jit
+def planes_by_int(a, out, limits):
+    """As C's integer division is often written."""
+    p = hip.grid(1)
+    if p < PLANES * HEIGHT * WIDTH:
+        i = int(p / (HEIGHT * WIDTH))
+        j = int((p - i * HEIGHT * WIDTH) / WIDTH)
+        k = p - i * HEIGHT * WIDTH - j * WIDTH
+        out[i, j, k] = a[i, j, k] + p
+
+
+@hip.jit
 def inside_of_constants(a, out, limits):
     p = hip.grid(1)
     if p < PLANES * HEIGHT * WIDTH:
@@ -390,7 +401,9 @@ def test_lanes_access_neighbours(kernel: Any) -> None:
 
 
 @pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
-@pytest.mark.parametrize("kernel", [planes_by_rows, planes_by_rest, planes_in_steps, planes_of_constants])
+@pytest.mark.parametrize(
+    "kernel", [planes_by_rows, planes_by_rest, planes_in_steps, planes_of_constants, planes_by_int]
+)
 def test_lanes_access_neighbours_in_planes(kernel: Any) -> None:
     types = "(float64[:, :, ::1], float64[:, :, ::1], float64[:, :, ::1])"
     told = kernel.explain(types, block=128)

@@ -49,6 +49,8 @@ def _of_result(value: Instruction, depth: int) -> int | None:
         return find_magnitude(value.operands[0], depth) if "nneg" in value.flags else unsigned
     if value.opcode in ("sext", "freeze"):
         return find_magnitude(value.operands[0], depth)
+    if value.opcode in ("sdiv", "srem", "urem"):
+        return _of_division(value, depth)
     if value.opcode not in ("add", "sub", "mul", "shl"):
         return None
     left, right = (find_magnitude(operand, depth) for operand in value.operands)
@@ -57,6 +59,17 @@ def _of_result(value: Instruction, depth: int) -> int | None:
     if value.opcode == "shl":
         return left << min(right, 64) if signed_number(value.operands[1]) is not None else None
     return left * right if value.opcode == "mul" else left + right
+
+
+def _of_division(value: Instruction, depth: int) -> int | None:
+    """That of a quotient with a sign, or of a remainder, by a number."""
+    by = abs(signed_number(value.operands[1]) or 0)
+    if not by:
+        return None
+    if value.opcode != "sdiv":
+        return by - 1
+    dividend = find_magnitude(value.operands[0], depth)
+    return None if dividend is None else dividend // by
 
 
 def is_positive(value: Value) -> bool:

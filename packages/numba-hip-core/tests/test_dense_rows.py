@@ -237,7 +237,7 @@ def test_planes_of_constants(layout: str, form: str) -> None:
     np.testing.assert_array_equal(inside, expected)
 
 
-BY_CONSTANTS = {
+WAYS = {
     "by rows": "row = p // 30\n        k = p % 30\n        i, j = row // 9, row % 9",
     "written out": "i = p // 270\n        r = p - i * 270\n        j = r // 30\n        k = r - j * 30",
     "by rest": "i, r = p // 270, p % 270\n        j, k = r // 30, r % 30",
@@ -245,6 +245,9 @@ BY_CONSTANTS = {
     "by int": "i = int(p / 270)\n        j = int((p - i * 270) / 30)\n        k = p - i * 270 - j * 30",
     "of 32 bits": "q = np.int32(p)\n        i, j, k = q // 270, q // 30 % 9, q % 30",
     "of less than 100": "q = p % 100\n        i, j, k = q // 50, q // 6 % 8, q - q // 6 * 6",
+    "by arguments": "i = p // (ny * nz)\n        j, k = p // nz % ny, p % nz",
+    "by arguments, written out": "i = p // (ny * nz)\n        r = p - i * ny * nz\n        j = r // nz\n"
+    "        k = r - j * nz",
     "from the end": "q = 1349 - p\n        i, j, k = q // 270, q // 30 % 9, q % 30",
 }  # fmt: skip
 BODIES = {
@@ -257,19 +260,19 @@ BODIES = {
 
 
 @pytest.mark.parametrize("body", BODIES)
-@pytest.mark.parametrize("indices", BY_CONSTANTS)
+@pytest.mark.parametrize("indices", WAYS)
 @pytest.mark.sample(8)
-def test_indices_by_constants(indices: str, body: str) -> None:
+def test_indices_that_are_taken_apart(indices: str, body: str) -> None:
     names: dict[str, Any] = {"hip": hip, "np": np}
-    lines = f"{BY_CONSTANTS[indices]}\n        {BODIES[body]}\n"
-    exec(f"def kernel(a, w, out):\n    p = hip.grid(1)\n    if p < 1350:\n        {lines}", names)
-    exec(f"def serial(a, w, out):\n    for p in range(1350):\n        {lines}", names)
+    lines = f"{WAYS[indices]}\n        {BODIES[body]}\n"
+    exec(f"def kernel(a, w, ny, nz, out):\n    p = hip.grid(1)\n    if p < 1350:\n        {lines}", names)
+    exec(f"def serial(a, w, ny, nz, out):\n    for p in range(1350):\n        {lines}", names)
     kernel = hip.jit(names["kernel"])
     for layout in ("dense", "with room behind rows", "Fortran"):
         a, w = laid_out(layout, (PLANES, HEIGHT, WIDTH)), np.arange(WIDTH) / 4
         out, expected = np.zeros(a.shape), np.zeros(a.shape)
-        names["serial"](a, w, expected)
-        kernel[-(-1350 // 64) + 1, 64](a, w, out)
+        names["serial"](a, w, HEIGHT, WIDTH, expected)
+        kernel[-(-1350 // 64) + 1, 64](a, w, HEIGHT, WIDTH, out)
         np.testing.assert_array_equal(out, expected, layout)
 
 

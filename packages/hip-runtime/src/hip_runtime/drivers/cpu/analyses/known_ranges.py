@@ -69,7 +69,8 @@ class KnownRanges:
         found = self._derive(value)
         if found is None:
             return None
-        least, largest = found
+        learned = self._ranges.get(value, found)
+        least, largest = found = max(found[0], learned[0]), min(found[1], learned[1])
         if least == largest:
             return constant(value.type, least)
         self._ranges[value] = found

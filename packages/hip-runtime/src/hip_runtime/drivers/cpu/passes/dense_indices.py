@@ -7,21 +7,29 @@ from dataclasses import dataclass, replace
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.analyses.dense_rows import JoinedAddress, Product, find_joined, find_lengths, product_of
+from hip_runtime.drivers.cpu.analyses.dense_rows import (
+    QUOTIENTS,
+    JoinedAddress,
+    Product,
+    divide,
+    find_joined,
+    find_lengths,
+    product_of,
+)
 from hip_runtime.drivers.cpu.analyses.known_ranges import KnownRanges, constant
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.clone import copy_blocks
 from hip_runtime.drivers.cpu.ir.model import Argument, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I8, I64, PTR
 from hip_runtime.drivers.cpu.passes.known_values import replace_known
-from hip_runtime.drivers.cpu.passes.quotient_bounds import compare_dividends
+from hip_runtime.drivers.cpu.passes.quotient_bounds import MOST_OFFSET, compare_dividends
 from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
 
 MOST_LENGTH = 1 << 47
 """Elements of a row at most: more than memory has."""
 
-_MOST_PRODUCT = (1 << 63) - 1
-"""Elements of a plane at most."""
+_MOST_PRODUCT = (1 << 63) - MOST_OFFSET
+"""Elements of a plane at most: their number does not overflow even if one of its factors is `MOST_OFFSET` more."""
 
 _MOST_INDEX, _MOST_SHORT = 1 << 42, (1 << 31) - 1
 """More than the threads of a grid along an axis, and its most blocks."""
@@ -92,25 +100,35 @@ _EXTENTS = frozenset(name(axis) for axis in spmd.AXES for name in (spmd.block_di
 
 def _write_remainders(function: Function, ranges: KnownRanges) -> None:
     """Replace remainders that *function* computes from quotients, ``i - i // width * width``; their *ranges* are
-    recorded, and what these decide is replaced, too."""
-    found = False
-    for value in function.instructions():
-        less = value.operands[1] if value.opcode == "sub" and value.type == I64 else None
-        for quotient, by in _factors(less):
-            is_same = quotient.opcode in ("sdiv", "udiv") and quotient.operands[1] is by
-            if is_same and quotient.operands[0] is value.operands[0]:
-                value.opcode, value.flags = f"{quotient.opcode[0]}rem", ()
-                value.operands = list(quotient.operands)
-                found = True
-    if found:
+    recorded, and what these decide is replaced, too, such as what Python does for quotients of negative ones."""
+    while any(_write_remainder(value) for value in function.instructions()):
         replace_known(function, ranges)
 
 
-def _factors(product: Value | None) -> list[tuple[Instruction, Value]]:
-    if not isinstance(product, Instruction) or product.opcode != "mul":
-        return []
-    pairs = (product.operands, product.operands[::-1])
-    return [(one, other) for one, other in pairs if isinstance(one, Instruction)]
+def _write_remainder(value: Instruction) -> bool:
+    """Have *value* be the remainder that it is, if it is one and written out; whether it is."""
+    if value.opcode != "sub" or value.type != I64:
+        return False
+    quotient, factor = _take_factors(value.operands[1])
+    division = divide(quotient, QUOTIENTS)
+    if division is None or not isinstance(quotient, Instruction) or quotient.opcode == "lshr":
+        return False
+    if division.divided is not value.operands[0] or division.by != factor:
+        return False
+    value.opcode, value.flags, value.operands = f"{quotient.opcode[0]}rem", (), list(quotient.operands)
+    return True
+
+
+def _take_factors(value: Value) -> tuple[Value, Product]:
+    """*value* without the arguments and numbers that it is multiplied by, and these."""
+    factor = Product(1)
+    while isinstance(value, Instruction) and value.opcode == "mul":
+        left, right = value.operands
+        taken, rest = (product_of(right), left) if product_of(right) is not None else (product_of(left), right)
+        if taken is None:
+            break
+        factor, value = factor.times(taken), rest
+    return value, factor
 
 
 def _write(function: Function, address: JoinedAddress) -> None:

@@ -57,6 +57,10 @@ CASES = {
     "one of an argument": (
         ["%s = trunc nuw i64 %n to i32", "%q = udiv i32 %s, 90", "%x = zext i32 %q to i64"], ["%q = udiv i32 %s, 90"],
     ),
+    "one of 128 bits": (
+        ["%s = add i64 %i, %n", "%w = zext i64 %s to i128", "%q = udiv i128 %w, 18446744073709551706", "%x = trunc i128 %q to i64"],
+        ["%q = udiv i128 %w, 18446744073709551706"],
+    ),
     "by an argument": (["%x = udiv i64 %i, %n"], ["%x = udiv i64 %i, %n"]),
     "with a sign": (["%x = sdiv i64 %i, 90"], ["%x = udiv i64 %i, 90"]),
     "by what is negative": (["%x = sdiv i64 %i, -90"], ["%x = sdiv i64 %i, -90"]),

@@ -78,7 +78,7 @@ CASES = {
 }  # fmt: skip
 
 LEARNED = """
-define void @k(ptr %item, i64 %n, i64 %w, ptr %p) {{
+define void @k(ptr %item, i64 %n, i64 %w, ptr %p) {
 entry:
   %product = mul nsw i64 %n, %n
   %next = add i64 %product, 1
@@ -86,14 +86,14 @@ entry:
   %x = select i1 %c, i64 7, i64 %next
   store i64 %x, ptr %p
   ret void
-}}
+}
 """
 
 
 def test_what_is_learned_is_not_forgotten() -> None:
     """A sum of what is anything that does not overflow may, but not if that is known to be less."""
     for most, expected in (((1 << 63) - 9, "next"), ((1 << 63) - 1, "x")):
-        module = llvm.parse_assembly(LEARNED.format(), llvm.create_context())
+        module = llvm.parse_assembly(LEARNED, llvm.create_context())
         function = read_function(PrintedModule(module), "k", ir.Context())
         ranges = KnownRanges()
         ranges.learn(function.arguments[1], (1, 1 << 40))

@@ -8,6 +8,8 @@ what Python does for rows and columns that are.
 
 from __future__ import annotations
 
+from llvmlite import ir
+
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
@@ -88,6 +90,8 @@ class _Writer:
         whole = self._wide.get(operand, operand)
         if whole.type != I64 or (operand not in self._wide and operand not in self._indices):
             return [value]
+        if not isinstance(value.type, ir.IntType) or value.type.width > I64.width:
+            return [value]
         if value.opcode == "trunc":
             if "nuw" in value.flags or self._is_natural(whole, value.type.width):
                 self._wide[value] = whole
@@ -117,7 +121,7 @@ class _Writer:
         self._wide[division] = made
         self._indices.add(made)
         self._ranges.decide(made)
-        if is_signed:
+        if is_signed:  # without a sign it stays narrow for comparisons, which take less time so
             division.opcode, division.operands, division.flags = "trunc", [made], ("nuw",)
         return [made, division]
 

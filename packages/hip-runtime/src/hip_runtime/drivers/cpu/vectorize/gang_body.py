@@ -152,8 +152,8 @@ class GangBody:
     def _is_better(self, guessed: GangFunction, made: GangFunction) -> bool:
         """Whether the guessed strides save as much as half an access, and enough of the whole; not where gangs of a
         dense array end with its rows, as something else depends on these, unless it is much less."""
-        divisions = [_count_divisions(gang.shapes) for gang in (guessed, made)]
-        if self._dense is not None and guessed.follows_rows and _FEWER_DIVISIONS * divisions[0] > divisions[1]:
+        ends_with_rows = self._dense is not None and guessed.follows_rows
+        if ends_with_rows and _FEWER_DIVISIONS * _count_divisions(guessed.shapes) > _count_divisions(made.shapes):
             return False
         costs = [estimate_lane(gang.likely_shapes, self._size_of, gang.width, ()) for gang in (guessed, made)]
         return costs[1] - costs[0] >= _WORTHWHILE and costs[0] <= _MUCH_LESS * costs[1]

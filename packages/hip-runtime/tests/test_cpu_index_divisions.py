@@ -58,7 +58,10 @@ CASES = {
         ["%s = trunc nuw i64 %n to i32", "%q = udiv i32 %s, 90", "%x = zext i32 %q to i64"], ["%q = udiv i32 %s, 90"],
     ),
     "one of 128 bits": (
-        ["%s = add i64 %i, %n", "%w = zext i64 %s to i128", "%q = udiv i128 %w, 18446744073709551706", "%x = trunc i128 %q to i64"],
+        [
+            "%s = add i64 %i, %n", "%w = zext i64 %s to i128", "%q = udiv i128 %w, 18446744073709551706",
+            "%y = trunc nuw i128 %q to i32", "%x = zext i32 %y to i64",
+        ],
         ["%q = udiv i128 %w, 18446744073709551706"],
     ),
     "by an argument": (["%x = udiv i64 %i, %n"], ["%x = udiv i64 %i, %n"]),

@@ -32,12 +32,14 @@ SECONDS = 0.01
 
 @dataclass(frozen=True)
 class Idiom:
-    """*lines* that compute the indices, or end in loops over them, of the threads of *grid* and *block*."""
+    """*lines* that compute the indices, or end in loops over them, of the threads of *grid* and *block*. Unless
+    *is_bounded*, each index is compared with its extent."""
 
     name: str
     lines: str
     grid: Extents
     block: Extents
+    is_bounded: bool = False
 
 
 WORK_2D = {
@@ -125,6 +127,17 @@ def _idioms_3d(depth: int, height: int, width: int) -> Iterator[Idiom]:
         yield Idiom(f"quotients, {name}", f"p = hip.grid(1)\n{lines}", (_up(size, 256),), (256,))
     stride = "for p in range(hip.grid(1), a.size, hip.gridsize(1)):\n"
     yield Idiom("steps of the grid", stride + _indented(quotients[0]), (64,), (256,))
+    numbers = {
+        "rows": f"t = p // {width}\nk = p % {width}\ni, j = t // {height}, t % {height}",
+        "rest": f"i, r = p // {height * width}, p % {height * width}\nj, k = r // {width}, r % {width}",
+        "written out": f"i = p // {height * width}\nr = p - i * {height * width}\n"
+        f"j = r // {width}\nk = r - j * {width}",
+        "as C's": f"i = int(p / {height * width})\nr = p - i * {height * width}\n"
+        f"j = int(r / {width})\nk = r - j * {width}",
+    }  # fmt: skip
+    for name, lines in numbers.items():
+        guarded = f"p = hip.grid(1)\nif p < {size}:\n{_indented(lines)}"
+        yield Idiom(f"numbers, {name}", guarded, (_up(size, 256),), (256,), is_bounded=True)
     for order in ("ijk", "jki", "kji"):
         first, second, third = order
         lines = f"{first}, {second} = hip.grid(2)\nfor {third} in range(a.shape[{'ijk'.index(third)}]):"
@@ -161,7 +174,8 @@ class Case:
         inside = " and ".join(f"{name} < a.shape[{axis}]" for axis, name in enumerate(names))
         *_, last = self.idiom.lines.split("\n")
         depth = len(last) - len(last.lstrip()) + (4 if last.endswith(":") else 0)
-        body = _indented(f"if {inside}:\n{_indented(_work(self.shape)[self.work])}", depth)
+        work = _work(self.shape)[self.work]
+        body = _indented(work if self.idiom.is_bounded else f"if {inside}:\n{_indented(work)}", depth)
         return _define(f"{self.idiom.lines}\n{body}")
 
     def launch(self, *arguments: Any) -> Callable[[], None]:

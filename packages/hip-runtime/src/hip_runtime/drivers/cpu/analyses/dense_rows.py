@@ -16,32 +16,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hip_runtime.drivers.cpu.analyses.address_terms import take_apart, take_number_apart
-from hip_runtime.drivers.cpu.analyses.affine import signed_number
+from hip_runtime.drivers.cpu.analyses.divisions import (
+    MOST_NESTED,
+    QUOTIENTS,
+    REMAINDERS,
+    Division,
+    Product,
+    divide,
+    divide_by_all,
+    in_order,
+    product_of,
+)
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.model import Argument, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I64
-
-QUOTIENTS, REMAINDERS = frozenset({"sdiv", "udiv"}), frozenset({"srem", "urem"})
-
-_DEEPEST = 4
-"""Products of products, and quotients of quotients, that are looked into."""
-
-
-@dataclass(frozen=True)
-class Product:
-    """*number* times *arguments*, which are in order: the distance of rows, in bytes, or their length."""
-
-    number: int
-    arguments: tuple[Argument, ...] = ()
-
-    def places(self) -> tuple[int, ...]:
-        """The number and the places of the arguments: what to sort products by."""
-        return self.number, *(argument.index for argument in self.arguments)
-
-    def times(self, other: Product) -> Product:
-        """Their product."""
-        return Product(self.number * other.number, _in_order(*self.arguments, *other.arguments))
-
 
 Term = tuple[Value, tuple[Argument, ...]]
 """A value times arguments."""
@@ -56,14 +44,6 @@ class JoinedAddress:
     terms: tuple[tuple[Term, int], ...]
     offset: int
     rows: Mapping[Argument, Product]
-
-
-@dataclass(frozen=True)
-class Division:
-    """What is *divided*, by what."""
-
-    divided: Value
-    by: Product
 
 
 def find_lengths(function: Function) -> set[Product]:
@@ -164,7 +144,7 @@ class _Address:
 def _multiply_out(value: Value, factors: tuple[Argument, ...]) -> tuple[Counter[Term], int] | None:
     """*value* times *factors* as a sum of terms times numbers, and of a number; ``None`` if no term is computed from a
     division."""
-    if len(factors) > _DEEPEST:
+    if len(factors) > MOST_NESTED:
         return None
     number = take_number_apart(value) if value.type == I64 else None
     terms: Counter[Term] = Counter()
@@ -173,7 +153,7 @@ def _multiply_out(value: Value, factors: tuple[Argument, ...]) -> tuple[Counter[
     for term, scale in number.terms if number is not None else [(value, 1)]:
         inner = None
         for other, argument in _factors(term):
-            inner = inner or _multiply_out(other, _in_order(*factors, argument))
+            inner = inner or _multiply_out(other, in_order(*factors, argument))
         divides |= inner is not None or divide(term, QUOTIENTS) is not None or divide(term, REMAINDERS) is not None
         for found, times in inner[0].items() if inner is not None else [((term, factors), 1)]:
             terms[found] += times * scale
@@ -192,13 +172,6 @@ def _factors(value: Value) -> list[tuple[Instruction, Argument]]:
         return []
     pairs = (value.operands, value.operands[::-1])
     return [(one, other) for one, other in pairs if isinstance(one, Instruction) and isinstance(other, Argument)]
-
-
-def divide_by_all(value: Value, deepest: int = _DEEPEST) -> Division | None:
-    """What is divided, and by what in all, if *value* is a quotient, or one of a quotient."""
-    division = divide(value, QUOTIENTS)
-    inner = divide_by_all(division.divided, deepest - 1) if division is not None and deepest else None
-    return division if division is None or inner is None else Division(inner.divided, inner.by.times(division.by))
 
 
 def _is_remainder(value: Value, division: Division) -> Value | None:
@@ -229,36 +202,6 @@ def _length_of(remainder: Value) -> Product:
     return division.by
 
 
-def divide(value: Value, opcodes: frozenset[str]) -> Division | None:
-    """What is divided by what, if *value* is a quotient, or a remainder, as *opcodes* say; LLVM writes those by a power
-    of two as ``lshr`` and ``and``."""
-    if not isinstance(value, Instruction) or value.type != I64:
-        return None
-    if value.opcode in opcodes:
-        index, by = value.operands
-        length = product_of(by)
-        return None if length is None else Division(index, length)
-    power = signed_number(value.operands[1]) if value.opcode in ("lshr", "and") else None
-    if power is None or (value.opcode == "lshr") != (opcodes is QUOTIENTS):
-        return None
-    if value.opcode == "lshr":
-        return Division(value.operands[0], Product(1 << power)) if 0 <= power < I64.width else None
-    return Division(value.operands[0], Product(power + 1)) if power > 0 and not power & (power + 1) else None
-
-
-def product_of(by: Value, deepest: int = _DEEPEST) -> Product | None:
-    """*by* as a product of numbers and arguments, if it is one and no number is 0."""
-    if isinstance(by, Argument):
-        return Product(1, (by,))
-    number = signed_number(by)
-    if number is not None:
-        return Product(number) if number else None
-    if not isinstance(by, Instruction) or by.opcode != "mul" or not deepest:
-        return None
-    left, right = (product_of(operand, deepest - 1) for operand in by.operands)
-    return None if left is None or right is None else left.times(right)
-
-
 def _choices(by: Value) -> list[Value]:
     """What *by* is, or one of which it is."""
     if isinstance(by, Instruction) and by.opcode == "select":
@@ -266,7 +209,3 @@ def _choices(by: Value) -> list[Value]:
     if isinstance(by, Instruction) and by.callee.startswith(("llvm.umax.", "llvm.smax.")):
         return by.arguments
     return [by]
-
-
-def _in_order(*arguments: Argument) -> tuple[Argument, ...]:
-    return tuple(sorted(arguments, key=lambda argument: argument.index))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from llvmlite import ir
 
@@ -187,6 +188,12 @@ class Block:
     def successors(self) -> list[Block]:
         """The successors, each once."""
         return list(dict.fromkeys(self.terminator.targets))
+
+    def append(self, opcode: str, kind: ir.Type, *operands: Value, **rest: Any) -> Instruction:
+        """Add an instruction at the end; *rest* is what else it has."""
+        made = Instruction(kind, opcode, list(operands), **{"name": f"{self.name}.{opcode}", **rest})
+        self.instructions.append(made)
+        return made
 
     @property
     def phis(self) -> Iterator[Instruction]:

@@ -7,15 +7,8 @@ from dataclasses import dataclass, replace
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.analyses.dense_rows import (
-    QUOTIENTS,
-    JoinedAddress,
-    Product,
-    divide,
-    find_joined,
-    find_lengths,
-    product_of,
-)
+from hip_runtime.drivers.cpu.analyses.dense_rows import JoinedAddress, find_joined, find_lengths
+from hip_runtime.drivers.cpu.analyses.divisions import Product, product_of
 from hip_runtime.drivers.cpu.analyses.known_ranges import KnownRanges, constant
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.clone import copy_blocks
@@ -24,6 +17,7 @@ from hip_runtime.drivers.cpu.llvmir import I8, I64, PTR
 from hip_runtime.drivers.cpu.passes.known_values import replace_known
 from hip_runtime.drivers.cpu.passes.quotient_bounds import MOST_OFFSET, compare_dividends
 from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
+from hip_runtime.drivers.cpu.passes.written_remainders import write_remainder
 
 MOST_LENGTH = 1 << 47
 """Elements of a row at most: more than memory has."""
@@ -101,34 +95,8 @@ _EXTENTS = frozenset(name(axis) for axis in spmd.AXES for name in (spmd.block_di
 def _write_remainders(function: Function, ranges: KnownRanges) -> None:
     """Replace remainders that *function* computes from quotients, ``i - i // width * width``; their *ranges* are
     recorded, and what these decide is replaced, too, such as what Python does for quotients of negative ones."""
-    while any(_write_remainder(value) for value in function.instructions()):
+    while any(write_remainder(value) for value in function.instructions()):
         replace_known(function, ranges)
-
-
-def _write_remainder(value: Instruction) -> bool:
-    """Have *value* be the remainder that it is, if it is one and written out; whether it is."""
-    if value.opcode != "sub" or value.type != I64:
-        return False
-    quotient, factor = _take_factors(value.operands[1])
-    division = divide(quotient, QUOTIENTS)
-    if division is None or not isinstance(quotient, Instruction) or quotient.opcode == "lshr":
-        return False
-    if division.divided is not value.operands[0] or division.by != factor:
-        return False
-    value.opcode, value.flags, value.operands = f"{quotient.opcode[0]}rem", (), list(quotient.operands)
-    return True
-
-
-def _take_factors(value: Value) -> tuple[Value, Product]:
-    """*value* without the arguments and numbers that it is multiplied by, and these."""
-    factor = Product(1)
-    while isinstance(value, Instruction) and value.opcode == "mul":
-        left, right = value.operands
-        taken, rest = (product_of(right), left) if product_of(right) is not None else (product_of(left), right)
-        if taken is None:
-            break
-        factor, value = factor.times(taken), rest
-    return value, factor
 
 
 def _write(function: Function, address: JoinedAddress) -> None:

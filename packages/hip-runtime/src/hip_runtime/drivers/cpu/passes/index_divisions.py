@@ -19,6 +19,7 @@ from hip_runtime.drivers.cpu.analyses.known_ranges import KnownRanges, constant
 from hip_runtime.drivers.cpu.ir.model import Constant, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I64
 from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
+from hip_runtime.drivers.cpu.passes.written_remainders import write_remainder
 
 
 def write_index_divisions(function: Function) -> bool:
@@ -63,7 +64,7 @@ class _Writer:
         if value.opcode == "call" and len(value.ranges) == 2 and value.ranges[0] < value.ranges[1]:
             self._ranges.learn(value, (value.ranges[0], value.ranges[1] - 1))
             return [value]
-        _write_remainder(value)
+        write_remainder(value)
         known = self._ranges.simplify(value)
         if known is not None:
             self.replaced[value] = known
@@ -124,24 +125,3 @@ class _Writer:
         if is_signed:  # without a sign it stays narrow for comparisons, which take less time so
             division.opcode, division.operands, division.flags = "trunc", [made], ("nuw",)
         return [made, division]
-
-
-def _write_remainder(value: Instruction) -> None:
-    """Have *value*, if it is a number less its quotient by another one times that, be the remainder."""
-    if value.type != I64 or value.opcode not in ("add", "sub"):
-        return
-    pairs = [(value.operands[0], value.operands[1])]
-    if value.opcode == "add":
-        pairs.append((value.operands[1], value.operands[0]))
-    for number, product in pairs:
-        if not isinstance(product, Instruction) or product.opcode != "mul":
-            continue
-        quotient, times = product.operands
-        by = signed_number(times)
-        if by is None or not isinstance(quotient, Instruction) or quotient.opcode not in ("sdiv", "udiv"):
-            continue
-        divisor = by if value.opcode == "sub" else -by
-        if quotient.operands[0] is number and divisor > 0 and signed_number(quotient.operands[1]) == divisor:
-            value.opcode, value.flags = f"{quotient.opcode[0]}rem", ()
-            value.operands = [number, constant(I64, divisor)]
-            return

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hip_runtime.drivers.cpu.analyses.address_terms import AddressTerms, take_number_apart
-from hip_runtime.drivers.cpu.analyses.dense_rows import REMAINDERS, Product, divide, divide_by_all
+from hip_runtime.drivers.cpu.analyses.divisions import REMAINDERS, Product, divide, divide_by_all
 from hip_runtime.drivers.cpu.analyses.known_ranges import KnownRanges, constant
 from hip_runtime.drivers.cpu.ir.model import Argument, Block, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I64

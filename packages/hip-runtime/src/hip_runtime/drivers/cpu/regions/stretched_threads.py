@@ -33,21 +33,15 @@ def stretch_threads(function: Function, item: WorkItem, size_of: SizeOf, step: i
     index = spmd.thread_idx(AXES[item.axes[0]])
     start = Block("lanes")
 
-    def insert(opcode: str, kind: ir.Type, *operands: Value, predicate: str = "") -> Instruction:
-        made = Instruction(kind, opcode, list(operands), predicate=predicate)
-        start.instructions.append(made)
-        return made
-
-    call = [function.arguments[0], Symbol(PTR, intrinsics.LANE_PLACE)]
-    place = Instruction(I32, "call", call, call=Call(_INDEX, argument_attributes=((),)))
-    start.instructions.append(place)
-    thread = insert("lshr", I32, place, _number(I32, step.bit_length() - 1))
-    wide = insert("zext", I64, place)
-    is_thread = insert(
-        "icmp", I1, insert("and", I32, place, _number(I32, step - 1)), _number(I32, phase), predicate="eq"
+    lane_place = Symbol(PTR, intrinsics.LANE_PLACE)
+    place = start.append("call", I32, function.arguments[0], lane_place, call=Call(_INDEX, argument_attributes=((),)))
+    thread = start.append("lshr", I32, place, _number(I32, step.bit_length() - 1))
+    wide = start.append("zext", I64, place)
+    is_thread = start.append(
+        "icmp", I1, start.append("and", I32, place, _number(I32, step - 1)), _number(I32, phase), predicate="eq"
     )
     idle = Block("between", [Instruction(VOID, "ret", [])])
-    start.instructions.append(Instruction(VOID, "br", [is_thread], targets=[function.blocks[0], idle]))
+    start.append("br", VOID, is_thread, targets=[function.blocks[0], idle])
     for block in function.blocks:
         block.instructions = [
             part for value in block.instructions for part in _rewrite(value, wide, item, size_of, phase)

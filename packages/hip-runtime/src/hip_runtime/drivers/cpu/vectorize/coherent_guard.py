@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
 
 from llvmlite import ir
 
@@ -26,7 +25,7 @@ class CoherentGuard:
     computed twice."""
 
     def __init__(self, before: list[Instruction], behind: Collection[Instruction], width: int) -> None:
-        self._instructions = before
+        self._made = Block("coherent", before)
         self._behind = behind
         self._width = width
         self._repeated: dict[Instruction, Instruction] = {}
@@ -61,12 +60,12 @@ class CoherentGuard:
             return False
         least, largest = ends
         end, predicate = (largest, f"{sign}le") if clamp.is_upper else (least, f"{sign}ge")
-        self._holds.append(self._insert("icmp", I1, end, limit, predicate=predicate))
-        difference = clamp.subtracts and self._insert("sub", kind, index, limit)
+        self._holds.append(self._made.append("icmp", I1, end, limit, predicate=predicate))
+        difference = clamp.subtracts and self._made.append("sub", kind, index, limit)
         self._replaced[clamp.value] = difference or index
         if is_compared and sign == "s" and clamp.stride > 0:
             self._holds.append(self._compare("sge", least, 0))
-            self._replaced[clamp.value] = self._insert(RAMP, kind, least, constant(kind, clamp.stride))
+            self._replaced[clamp.value] = self._made.append(RAMP, kind, least, constant(kind, clamp.stride))
         return True
 
     def _add_wrap(self, wrap: Wrap) -> bool:
@@ -82,12 +81,12 @@ class CoherentGuard:
             return False
         least, largest = ends
         if predicate == "eq":
-            below = self._insert("icmp", I1, largest, bound, predicate="slt")
-            above = self._insert("icmp", I1, least, bound, predicate="sgt")
-            self._holds.append(self._insert("or", I1, below, above))
+            below = self._made.append("icmp", I1, largest, bound, predicate="slt")
+            above = self._made.append("icmp", I1, least, bound, predicate="sgt")
+            self._holds.append(self._made.append("or", I1, below, above))
         else:
             end = least if predicate[1:].startswith("l") else largest
-            self._holds.append(self._insert("icmp", I1, end, bound, predicate=negate(predicate)))
+            self._holds.append(self._made.append("icmp", I1, end, bound, predicate=negate(predicate)))
         self._replaced[wrap.value] = index
         return True
 
@@ -99,10 +98,10 @@ class CoherentGuard:
         reach = (self._width - 1) * stride
         if abs(reach) >= 1 << kind.width - 1:
             return None
-        first = self._insert("freeze", kind, self._insert(FIRST, kind, index))
-        last = self._insert("add", kind, first, constant(kind, reach))
+        first = self._made.append("freeze", kind, self._made.append(FIRST, kind, index))
+        last = self._made.append("add", kind, first, constant(kind, reach))
         least, largest = (first, last) if reach > 0 else (last, first)
-        self._holds.append(self._insert("icmp", I1, least, largest, predicate=f"{sign}le"))
+        self._holds.append(self._made.append("icmp", I1, least, largest, predicate=f"{sign}le"))
         return least, largest
 
     def _known_value(self, value: Value) -> Value:
@@ -133,7 +132,7 @@ class CoherentGuard:
         """Require that *condition*, which is uniform, is *expected*."""
         found = self._available(condition)
         if found is not None and isinstance(condition, Instruction) and condition not in self._replaced:
-            holds = found if expected else self._insert("xor", I1, found, constant(I1, 1))
+            holds = found if expected else self._made.append("xor", I1, found, constant(I1, 1))
             self._holds.append(holds)
             self._replaced[condition] = constant(I1, int(expected))
 
@@ -141,9 +140,9 @@ class CoherentGuard:
         """The instructions up to the branch: to *coherent* if all holds, else to *apart*."""
         holds, *others = [*self._holds, *self._fits]
         for other in others:
-            holds = self._insert("and", I1, holds, other)
-        self._insert("br", VOID, self._insert("freeze", I1, holds), targets=[coherent, apart])
-        return self._instructions
+            holds = self._made.append("and", I1, holds, other)
+        self._made.append("br", VOID, self._made.append("freeze", I1, holds), targets=[coherent, apart])
+        return self._made.instructions
 
     def describe(self, block: Block, coherent: Block, apart: Block) -> RowGuard:
         """The branch at the end of *block*, for `row_split`."""
@@ -213,19 +212,19 @@ class CoherentGuard:
         kind = dividend.type
         assert isinstance(kind, ir.IntType)
         reach = (self._width - 1) * stride
-        first = self._insert("freeze", kind, self._insert(FIRST, kind, dividend))
-        by = self._insert("freeze", kind, divisor)
+        first = self._made.append("freeze", kind, self._made.append(FIRST, kind, dividend))
+        by = self._made.append("freeze", kind, divisor)
         small = self._compare("ule", first, (1 << kind.width - 2) - reach)
         positive = self._compare("sgt", by, 0)
-        by = self._insert("select", kind, positive, by, constant(kind, 1))  # which does not fit
-        quotient = self._insert("udiv", kind, first, by)
-        rest = self._insert("sub", kind, first, self._insert("mul", kind, quotient, by))
-        room = self._insert("sub", kind, by, rest)
+        by = self._made.append("select", kind, positive, by, constant(kind, 1))  # which does not fit
+        quotient = self._made.append("udiv", kind, first, by)
+        rest = self._made.append("sub", kind, first, self._made.append("mul", kind, quotient, by))
+        room = self._made.append("sub", kind, by, rest)
         self._fits.append(self._compare("ugt", room, reach))
         self._holds += [small, positive]
         self._rooms.append(room)
         self._divisors.append(by)
-        return quotient, self._insert(RAMP, kind, rest, constant(kind, stride))
+        return quotient, self._made.append(RAMP, kind, rest, constant(kind, stride))
 
     def _require_divisor(self, divisor: Value) -> Value:
         """The divisor that the program has, where LLVM divides by 1 instead of by such that trap."""
@@ -245,7 +244,7 @@ class CoherentGuard:
 
     def _compare(self, predicate: str, value: Value, number: int) -> Instruction:
         assert isinstance(value.type, ir.IntType)
-        return self._insert("icmp", I1, value, constant(value.type, number), predicate=predicate)
+        return self._made.append("icmp", I1, value, constant(value.type, number), predicate=predicate)
 
     def _available(self, value: Value) -> Value | None:
         """*value* or, if it is computed behind the guard, the same value computed here; ``None`` if it cannot be."""
@@ -259,10 +258,5 @@ class CoherentGuard:
         if None in operands:
             return None
         made = self._repeated[value] = replace(value, operands=[operand for operand in operands if operand is not None])
-        self._instructions.append(made)
-        return made
-
-    def _insert(self, opcode: str, kind: ir.Type, *operands: Value, **rest: Any) -> Instruction:
-        made = Instruction(kind, opcode, list(operands), f"coherent.{opcode}", **rest)
-        self._instructions.append(made)
+        self._made.instructions.append(made)
         return made

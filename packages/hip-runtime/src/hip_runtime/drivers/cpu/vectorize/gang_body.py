@@ -11,7 +11,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Blocks, Body
 from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, estimate_lane, explain_unprofitable
-from hip_runtime.drivers.cpu.analyses.dense_rows import Product
+from hip_runtime.drivers.cpu.analyses.divisions import Product
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides
 from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types

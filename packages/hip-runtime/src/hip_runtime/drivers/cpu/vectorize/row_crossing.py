@@ -8,12 +8,9 @@ end with the row instead (`row_split`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.known_ranges import constant
-from hip_runtime.drivers.cpu.ir.model import RAMP, Block, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import RAMP, Block, Value
 from hip_runtime.drivers.cpu.llvmir import I1, I64, VOID
 
 
@@ -36,22 +33,16 @@ def write_crossing(
     others, if these are all in the next row; else to *apart*. Returns also what stands for the quotient and the
     remainders *behind* the end."""
     check, halves = Block(f"{name}.crossing"), Block(f"{name}.halves")
-    holds: Value = _insert(check, "icmp", I1, row.divisor, constant(I64, width), predicate="uge")
+    holds: Value = check.append("icmp", I1, row.divisor, constant(I64, width), predicate="uge")
     for condition in row.conditions:
-        holds = _insert(check, "select", I1, condition, holds, constant(I1, 0))
-    holds = _insert(check, "freeze", I1, holds)
-    _insert(check, "br", VOID, holds, targets=[halves, apart])
-    lanes = _insert(halves, RAMP, I64, constant(I64, 0), constant(I64, 1))
-    is_before = _insert(halves, "icmp", I1, lanes, row.room, predicate="ult")
-    following = _insert(halves, "add", I64, row.quotient, constant(I64, 1))
+        holds = check.append("select", I1, condition, holds, constant(I1, 0))
+    holds = check.append("freeze", I1, holds)
+    check.append("br", VOID, holds, targets=[halves, apart])
+    lanes = halves.append(RAMP, I64, constant(I64, 0), constant(I64, 1))
+    is_before = halves.append("icmp", I1, lanes, row.room, predicate="ult")
+    following = halves.append("add", I64, row.quotient, constant(I64, 1))
     # less than 0 in the lanes that are masked out, and from 0 on in the others
-    start = _insert(halves, "sub", I64, constant(I64, 0), row.room)
-    remainders = _insert(halves, RAMP, I64, start, constant(I64, 1))
-    _insert(halves, "br", VOID, is_before, targets=[before, behind])
+    start = halves.append("sub", I64, constant(I64, 0), row.room)
+    remainders = halves.append(RAMP, I64, start, constant(I64, 1))
+    halves.append("br", VOID, is_before, targets=[before, behind])
     return [check, halves], {row.quotient: following, row.remainders: remainders}
-
-
-def _insert(block: Block, opcode: str, kind: ir.Type, *operands: Value, **rest: Any) -> Instruction:
-    made = Instruction(kind, opcode, list(operands), f"crossing.{opcode}", **rest)
-    block.instructions.append(made)
-    return made

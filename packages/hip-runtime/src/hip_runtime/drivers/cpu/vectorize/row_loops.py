@@ -81,17 +81,17 @@ class _Rows:
 
     def _ask(self) -> None:
         """End `begin` with the question whether there are enough iterations left."""
-        loop, append = self._loop, self._append
+        loop, begin = self._loop, self._begin
         counter = self._current[loop.counter]
         kind = loop.counter.type
         ends = (loop.bound, counter) if loop.grows else (counter, loop.bound)
-        left = append(self._begin, kind, "sub", list(ends))
+        left = begin.append("sub", kind, *ends)
         least = LENGTH if loop.compares_next else LENGTH - 1
-        enough: Value = append(self._begin, I1, "icmp", [left, constant(kind, least)], "uge")
+        enough: Value = begin.append("icmp", I1, left, constant(kind, least), predicate="uge")
         if loop.predicate != "ne":  # there is an iteration in any case, perhaps the last
-            before = append(self._begin, I1, "icmp", [counter, loop.bound], loop.predicate)
-            enough = append(self._begin, I1, "and", [before, enough])
-        self._begin.instructions.append(Instruction(VOID, "br", [enough], targets=[self._rows, loop.block]))
+            before = begin.append("icmp", I1, counter, loop.bound, predicate=loop.predicate)
+            enough = begin.append("and", I1, before, enough)
+        begin.append("br", VOID, enough, targets=[self._rows, loop.block])
 
     def _write_iterations(self, following: dict[Instruction, Value]) -> dict[Value, Value]:
         """Write `rows`; what stands for each value of the loop at its end."""
@@ -161,9 +161,3 @@ class _Rows:
             value for other in self._function.blocks if other is not block for user in other.instructions
             for value in user.operands
         } & set(block.instructions)  # fmt: skip
-
-    @staticmethod
-    def _append(block: Block, kind: ir.Type, opcode: str, operands: list[Value], predicate: str = "") -> Instruction:
-        made = Instruction(kind, opcode, operands, f"{block.name}.{opcode}", predicate=predicate)
-        block.instructions.append(made)
-        return made

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from llvmlite import ir
 
@@ -129,13 +128,13 @@ def _require_rows(guard: RowGuard, width: int) -> Value:
     end = block.instructions.pop()
     holds: Value = constant(I1, 1)
     for condition in guard.conditions:
-        holds = _insert(block, "select", I1, holds, condition, constant(I1, 0))
+        holds = block.append("select", I1, holds, condition, constant(I1, 0))
     for divisor in guard.divisors:
         assert isinstance(divisor.type, ir.IntType)
         least = constant(divisor.type, max(width // _MOST_PARTS, 1))
-        long = _insert(block, "icmp", I1, divisor, least, predicate="uge")
-        holds = _insert(block, "select", I1, holds, long, constant(I1, 0))
-    holds = _insert(block, "freeze", I1, holds)
+        long = block.append("icmp", I1, divisor, least, predicate="uge")
+        holds = block.append("select", I1, holds, long, constant(I1, 0))
+    holds = block.append("freeze", I1, holds)
     block.instructions.append(end)
     return holds
 
@@ -153,10 +152,10 @@ def _make_split(
     room = _least(end, [copies.of(value) for guard in guards for value in guard.rooms], width)
     row = _least(end, [copies.of(value) for guard in guards for value in guard.divisors], width)
     for hold in holds:
-        room = _insert(end, "select", I32, copies.of(hold), room, constant(I32, 0))
+        room = end.append("select", I32, copies.of(hold), room, constant(I32, 0))
     for value, place in zip((room, row), places, strict=True):
-        _insert(end, "store", VOID, value, place, align=4)
-    _insert(end, "ret", VOID)
+        end.append("store", VOID, value, place, align=4)
+    end.append("ret", VOID)
     measure = Function(function.name, [*function.arguments, *places], [copies.blocks[block] for block in before])
     copies = copy_blocks(blocks)
     _go_on(copies, guards)
@@ -192,15 +191,9 @@ def _least(block: Block, numbers: list[Value], width: int) -> Value:
     for number in numbers:
         assert isinstance(number.type, ir.IntType)
         most = constant(number.type, width)
-        is_more = _insert(block, "icmp", I1, number, most, predicate="uge")
-        value: Value = _insert(block, "select", number.type, is_more, most, number)
+        is_more = block.append("icmp", I1, number, most, predicate="uge")
+        value: Value = block.append("select", number.type, is_more, most, number)
         if number.type.width != I32.width:
-            value = _insert(block, "trunc" if number.type.width > I32.width else "zext", I32, value)
-        least = _insert(block, "select", I32, _insert(block, "icmp", I1, value, least, predicate="ult"), value, least)
-    return _insert(block, "freeze", I32, least)
-
-
-def _insert(block: Block, opcode: str, kind: ir.Type, *operands: Value, **rest: Any) -> Instruction:
-    made = Instruction(kind, opcode, list(operands), f"row.{opcode}", **rest)
-    block.instructions.append(made)
-    return made
+            value = block.append("trunc" if number.type.width > I32.width else "zext", I32, value)
+        least = block.append("select", I32, block.append("icmp", I1, value, least, predicate="ult"), value, least)
+    return block.append("freeze", I32, least)

@@ -1,0 +1,79 @@
+"""Quotients and remainders by numbers, by arguments, and by products of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hip_runtime.drivers.cpu.analyses.affine import signed_number
+from hip_runtime.drivers.cpu.ir.model import Argument, Instruction, Value
+from hip_runtime.drivers.cpu.llvmir import I64
+
+QUOTIENTS, REMAINDERS = frozenset({"sdiv", "udiv"}), frozenset({"srem", "urem"})
+
+MOST_NESTED = 4
+"""Products of products, and quotients of quotients, that are looked into."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """*number* times *arguments*, which are in order: the distance of rows, in bytes, or their length."""
+
+    number: int
+    arguments: tuple[Argument, ...] = ()
+
+    def places(self) -> tuple[int, ...]:
+        """The number and the places of the arguments: what to sort products by."""
+        return self.number, *(argument.index for argument in self.arguments)
+
+    def times(self, other: Product) -> Product:
+        """Their product."""
+        return Product(self.number * other.number, in_order(*self.arguments, *other.arguments))
+
+
+@dataclass(frozen=True)
+class Division:
+    """What is *divided*, by what."""
+
+    divided: Value
+    by: Product
+
+
+def divide(value: Value, opcodes: frozenset[str]) -> Division | None:
+    """What is divided by what, if *value* is a quotient, or a remainder, as *opcodes* say; LLVM writes those by a power
+    of two as ``lshr`` and ``and``."""
+    if not isinstance(value, Instruction) or value.type != I64:
+        return None
+    if value.opcode in opcodes:
+        index, by = value.operands
+        length = product_of(by)
+        return None if length is None else Division(index, length)
+    power = signed_number(value.operands[1]) if value.opcode in ("lshr", "and") else None
+    if power is None or (value.opcode == "lshr") != (opcodes is QUOTIENTS):
+        return None
+    if value.opcode == "lshr":
+        return Division(value.operands[0], Product(1 << power)) if 0 <= power < I64.width else None
+    return Division(value.operands[0], Product(power + 1)) if power > 0 and not power & (power + 1) else None
+
+
+def product_of(by: Value, deepest: int = MOST_NESTED) -> Product | None:
+    """*by* as a product of numbers and arguments, if it is one and no number is 0."""
+    if isinstance(by, Argument):
+        return Product(1, (by,))
+    number = signed_number(by)
+    if number is not None:
+        return Product(number) if number else None
+    if not isinstance(by, Instruction) or by.opcode != "mul" or not deepest:
+        return None
+    left, right = (product_of(operand, deepest - 1) for operand in by.operands)
+    return None if left is None or right is None else left.times(right)
+
+
+def divide_by_all(value: Value, deepest: int = MOST_NESTED) -> Division | None:
+    """What is divided, and by what in all, if *value* is a quotient, or one of a quotient."""
+    division = divide(value, QUOTIENTS)
+    inner = divide_by_all(division.divided, deepest - 1) if division is not None and deepest else None
+    return division if division is None or inner is None else Division(inner.divided, inner.by.times(division.by))
+
+
+def in_order(*arguments: Argument) -> tuple[Argument, ...]:
+    return tuple(sorted(arguments, key=lambda argument: argument.index))

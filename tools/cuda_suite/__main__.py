@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import sys
+import textwrap
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -137,7 +138,10 @@ def main(arguments: list[str]) -> int:
         print(f"\nnew failure ({result.outcome}): {test}\n    " + result.message.strip().replace("\n", "\n    "))
     for test in passes:
         print(f"\npasses, and is listed as not expected to: {test}")
-    print(f"\n{len(failures)} new failures, {len(passes)} new passes")
+    print()
+    for test, result in failures:
+        print(f"FAILED {test} - {textwrap.shorten(result.message, 400)}")
+    print(f"{len(failures)} new failures, {len(passes)} new passes")
     return 1 if failures or passes else 0
 
 

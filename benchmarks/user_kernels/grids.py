@@ -97,6 +97,39 @@ def COLUMNS(quick: bool) -> UserKernel:
 
 
 @hip.jit
+def standardise(values, means, deviations, out):
+    j = hip.blockIdx.x
+    for i in range(hip.threadIdx.x, values.shape[0], hip.blockDim.x):
+        out[i, j] = (values[i, j] - means[j]) / deviations[j]
+
+
+@peer
+def standardise_by_loop(values, means, deviations, out):
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            out[i, j] = (values[i, j] - means[j]) / deviations[j]
+
+
+@kernel("rows-of-each-column")
+def STANDARDISED(quick: bool) -> UserKernel:
+    """numbers less the mean of their column, in its deviations: a block for each column, whose threads are the rows"""
+    values = table(quick)
+    return UserKernel(
+        {
+            "values": values,
+            "means": values.mean(axis=0),
+            "deviations": values.std(axis=0),
+            "out": np.zeros_like(values),
+        },
+        ("out",),
+        lambda on: standardise[on.values.shape[1], 128](on.values, on.means, on.deviations, on.out),
+        lambda on: standardise_by_loop(on.values, on.means, on.deviations, on.out),
+        rtol=1e-5,
+        expected=lambda on: {"out": (on.values - on.means) / on.deviations},
+    )
+
+
+@hip.jit
 def turn_rows(values, angles, out):
     i, j = hip.grid(2)
     if i < values.shape[0] and j < values.shape[1]:

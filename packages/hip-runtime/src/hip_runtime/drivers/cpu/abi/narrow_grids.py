@@ -33,9 +33,13 @@ class NarrowGrids(NamedTuple):
     lanes: int = 0
     offset: int = 0
     size: int = 0
+    is_turned: bool = False
+    """Whether the axes are those of blocks whose threads along x are counted along y."""
 
     def choose(self, grid: Dim3, block: Dim3, arguments: bytes) -> Gangs | None:
         """The gangs for *grid*, of blocks of the shape *block*; ``None`` if it is not narrow."""
+        if self.is_turned:
+            block = (block[1], block[0], block[2])
         extent = grid[self.axis] * block[self.axis]
         if extent >= self.width or grid[self.other] * block[self.other] < self.rows:
             return None
@@ -43,5 +47,5 @@ class NarrowGrids(NamedTuple):
             bound = int.from_bytes(arguments[self.offset : self.offset + self.size], "little", signed=True)
             extent = min(extent, bound)
         if extent < self.least:
-            return Gangs(self.other)
+            return Gangs(0 if self.is_turned else self.other)
         return Gangs(self.axis, self.lanes) if self.lanes else None

@@ -147,6 +147,8 @@ class WorkItem:
         self.tile = 1
         """The most blocks that gangs reach over, neighbours along the first of these axes. The index of a thread along
         that axis is then counted from the first one of these blocks."""
+        self.is_turned = False
+        """Whether the threads of a block are counted along y instead of x, see `passes.turned_blocks`."""
         self.row_lanes: ir.Value | None = None
         """The lanes of a row of the blocks that gangs reach over now, in a worker that is being written, if they are
         only counted at run time."""
@@ -186,6 +188,10 @@ class WorkItem:
         if self.lengths is not None:
             del extents[spmd.block_dim("x")]
         return {**extents, spmd.WAVE_SIZE: self.wave_size}
+
+    def turn(self) -> None:
+        """Count the threads of a block, which is a row, along y instead of x."""
+        self.block, self.is_turned = (self.block[1], self.block[0], self.block[2]), True
 
     @property
     def limits(self) -> Dim3:
@@ -373,6 +379,8 @@ class WorkItem:
             extent = I32(self.block[axis])
             block[axis] = builder.add(block[axis], builder.udiv(thread[axis], extent))
             thread[axis] = builder.urem(thread[axis], extent)
+        if self.is_turned:
+            thread = [thread[1], thread[0], thread[2]]
         frame = self.layout.load(builder, item, "frame")
         builder.call(self.module.globals[FAULT_RECORD], [frame, code, *block, *thread])
 

@@ -28,16 +28,21 @@ def find_global_indices(function: Function, axis: str, extent: int | None) -> li
     """The sums that are the global index along *axis*, of blocks with *extent* threads there, ``None`` for what only
     the launch knows; ``None`` if the indices of the thread or of its block are used otherwise, or if the thread is not
     used for indices only."""
-    users = find_users(function.instructions())
-    item = function.arguments[0]
-    if any(user.callee not in _OF_ANY_BLOCK and not spmd.is_pure(user.callee) for user in users.get(item, [])):
+    if not uses_item_for_indices(function):
         return None
+    users = find_users(function.instructions())
     threads = _follow(function, users, spmd.thread_idx(axis), 1)
     blocks = _follow(function, users, spmd.block_idx(axis), extent, spmd.block_dim(axis))
     if not threads or blocks is None or set(threads) != set(blocks):
         return None
     sums = list(dict.fromkeys(threads))
     return sums if len(sums) == len(threads) == len(blocks) and all(map(_is_sum, sums)) else None
+
+
+def uses_item_for_indices(function: Function) -> bool:
+    """Whether all that *function* does with the work item is to ask for indices, or what does not tell the block."""
+    users = find_users(function.instructions()).get(function.arguments[0], [])
+    return all(user.callee in _OF_ANY_BLOCK or spmd.is_pure(user.callee) for user in users)
 
 
 def divides_index(function: Function, axis: str) -> bool:

@@ -21,7 +21,7 @@ from hip_runtime.drivers.cpu.analyses.known_ranges import KnownRanges, constant
 from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides, guess_strides
-from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
+from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf, measure_types
 from hip_runtime.drivers.cpu.analyses.update_loops import find_update_loops
 from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.model import Argument, Function, Value
@@ -41,6 +41,7 @@ from hip_runtime.drivers.cpu.passes.known_values import replace_known
 from hip_runtime.drivers.cpu.passes.merge_phis import merge_phis
 from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
 from hip_runtime.drivers.cpu.passes.short_indices import bound_short_indices, has_short_indices
+from hip_runtime.drivers.cpu.passes.turned_blocks import turn_threads
 from hip_runtime.drivers.cpu.passes.unroll_steps import find_nests, find_steps, mark_unrolled
 from hip_runtime.drivers.cpu.passes.wrapped_remainders import replace_wrapped_remainders
 from hip_runtime.drivers.cpu.strategies.form_choice import check_callees
@@ -123,19 +124,26 @@ def read_kernel(
     record("insert_yields", function)
     tiles = tiles and not (request.is_single_thread and find_spin_loops(function))
     size_of = measure_types(machine.target_data, item.module.context)
-    tile = Tile()
     strides = guess_strides(function, size_of) if guesses_strides and not spin_loops else {}
     if tiles and not spin_loops:
         for axis, extent in zip(AXES, request.block, strict=True):
             if extent == 1:
                 add_thread_indices(function, axis)
         record("add_thread_indices", function)
+    tile = Tile()
     if request.is_turnable and not spin_loops:
-        near = guess_strides(function, size_of, MOST_NEAR)
-        choice = AxisChoice(
-            function, request.block, size_of, request.chosen_width, tiles,
-            assume_strides(function, near) if near else None,
-        )  # fmt: skip
+        choice = _ask_for_axes(request, function, item, size_of, tiles)
+        if choice.is_turned(request.requested_lanes):
+            if item.lengths is not None:  # these are not rows of threads then
+                return read_kernel(
+                    request, unroll=unroll, limits_callees=limits_callees, tiles=tiles,
+                    guesses_strides=guesses_strides, joins_updates=joins_updates,
+                )  # fmt: skip
+            turn_threads(function)
+            item.turn()
+            add_thread_indices(function, "x")
+            record("turn_threads", function)
+            choice = _ask_for_axes(request, function, item, size_of, tiles)
         item.axes = choice.choose(request.requested_lanes)
         tile = choice.choose_tile(item.axes[0])
         item.tile = tile.blocks
@@ -150,6 +158,14 @@ def read_kernel(
     if bounds and not (request.reach.observed or item.waits_for_grid):
         item.limit = define_limit(kernel, item, bounds)
     return KernelGraph(function, module, item, frozen, spin_loops, strides, bounds, tile.rows_from)
+
+
+def _ask_for_axes(
+    request: KernelRequest, function: Function, item: WorkItem, size_of: SizeOf, tiles: bool
+) -> AxisChoice:  # fmt: skip
+    near = guess_strides(function, size_of, MOST_NEAR)
+    estimated = assume_strides(function, near) if near else None
+    return AxisChoice(function, item.block, size_of, request.chosen_width, tiles, estimated)
 
 
 def _may_join(request: KernelRequest, item: WorkItem) -> bool:

@@ -14,7 +14,7 @@ from hip_runtime import config
 from hip_runtime.driver import Dim3, block_threads
 from hip_runtime.drivers.cpu.abi.block_lengths import is_row, lengths_like
 from hip_runtime.drivers.cpu.abi.declarations import build_declarations
-from hip_runtime.drivers.cpu.abi.work_item import Axes, WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.callgraph import name_functions, survey
 from hip_runtime.drivers.cpu.analyses.last_barriers import waits_at_end_only
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
@@ -102,9 +102,9 @@ class KernelRequest:
         waits_for_block = not {spmd.GRID_BARRIER}.issuperset(reach.waiting)
         return self.is_turnable and not (waits_for_block or reach.shared_arrays or reach.uses_dynamic_shared)
 
-    def width_along(self, axes: Axes, tile: int = 1) -> int:
-        """Lanes of a gang along the first of *axes*, of blocks that are joined to a *tile*."""
-        return choose_width(self.block[axes[0]] * tile, self.chosen_width)
+    def width_in(self, item: WorkItem) -> int:
+        """Lanes of a gang along the first of the axes of *item*, of blocks that are joined to a tile of that."""
+        return choose_width(item.extents[0], self.chosen_width)
 
     def text(self) -> str:
         """LLVM IR of the module with the kernel."""

@@ -5,30 +5,34 @@ neighbouring elements. ``i, j = hip.grid(2)`` and ``a[i, j]`` is as common, thou
 Threads that do not exchange values within waves cannot tell the order in which a CPU runs them, so lanes may be
 neighbours along any axis, with the other loops over threads, and over blocks, around that. A kernel that uses the
 indices of a thread and of its block for its global index only cannot tell where a block ends, either: blocks that have
-few threads along the axis, as of 256 x 1 threads, or several rows of threads, as of 16 x 16, are joined.
+few threads along the axis, as of 256 x 1 threads, or several rows of threads, as of 16 x 16, are joined. So are blocks
+of which each is for a column, with the rows as its threads: these are counted along y then (`passes.turned_blocks`).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi import intrinsics
+from hip_runtime.drivers.cpu.abi.block_lengths import is_row
 from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, Axes, WorkItem
 from hip_runtime.drivers.cpu.analyses.alignments import align_gangs
 from hip_runtime.drivers.cpu.analyses.clamps import InsideShapes
 from hip_runtime.drivers.cpu.analyses.cost_model import estimate_lane, find_near
-from hip_runtime.drivers.cpu.analyses.global_indices import divides_index, find_global_indices
+from hip_runtime.drivers.cpu.analyses.global_indices import divides_index, find_global_indices, uses_item_for_indices
 from hip_runtime.drivers.cpu.analyses.row_streams import reads_one_row, streams_rows
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
+from hip_runtime.drivers.cpu.ir.clone import copy_blocks
 from hip_runtime.drivers.cpu.ir.model import Call, Function, Instruction, Symbol
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I64, PTR
+from hip_runtime.drivers.cpu.passes.turned_blocks import rename_indices, turn_threads
 from hip_runtime.drivers.cpu.strategies.form_choice import MIN_LANES, choose_width, default_lanes
 from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
 
@@ -106,6 +110,26 @@ class AxisChoice:
     @property
     def _widest(self) -> int:
         return self._width or default_lanes()
+
+    def is_turned(self, requested: str) -> bool:
+        """Whether lanes should be threads of neighbouring blocks, which are rows along x and cannot be joined as they
+        are; never if an axis is *requested*."""
+        wanted = {spmd.thread_idx("x"), spmd.block_idx("x")}
+        is_possible = requested == "auto" and self._tiles and is_row(self._block) and wanted <= self._called
+        if not is_possible or self._find_indices(0) is not None or not uses_item_for_indices(self._function):
+            return False
+        copied = replace(self._estimated, blocks=list(copy_blocks(self._estimated.blocks).blocks.values()))
+        turn_threads(copied)
+        rename_indices(copied, spmd.block_idx("x"), spmd.thread_idx("x"))
+        shapes = {False: self._infer_shapes(0), True: self._infer(copied, 0, self._widest)}
+        near = {turned: find_near(found, self._size_of) for turned, found in shapes.items()}
+        if not near[True]:
+            return False
+        costs = {
+            turned: estimate_lane(found, self._size_of, self._width_along(0) if not turned else self._widest, ())
+            for turned, found in shapes.items()
+        }
+        return costs[False] - costs[True] >= _WORTHWHILE
 
     def choose(self, requested: str) -> Axes:
         """The order of the axes in which threads should run: *requested* if it names the first one, else the cheapest
@@ -201,19 +225,25 @@ class AxisChoice:
         """The shapes of values in gangs along *axis*."""
         if axis in self._shapes:
             return self._shapes[axis]
-        aligned = align_gangs(self._width_along(axis), AXES[axis], self._block[axis], False)
+        self._shapes[axis] = self._infer(self._estimated, axis, self._width_along(axis))
+        return self._shapes[axis]
+
+    def _infer(self, function: Function, axis: int, width: int) -> VectorShapes:
+        """The shapes of values of *function* in gangs of *width* along *axis*."""
+        aligned = align_gangs(width, AXES[axis], self._block[axis], False)
         shapes, _ = assume_early_exits(
             lambda assumed: InsideShapes(
-                self._estimated, assumed, self._size_of, lambda alloca: 1, False, AXES[axis], aligned
+                function, assumed, self._size_of, lambda alloca: 1, False, AXES[axis], aligned
             ),
             on_data=False,
         )
-        self._shapes[axis] = shapes
         return shapes
 
 
 def describe_axis(item: WorkItem) -> str:
     """Along which axis of the block threads are neighbours, in words; empty for x, as on a GPU."""
+    if item.is_turned and item.tile > 1:
+        return f"neighbours are threads of up to {item.tile} blocks along {AXES[item.axes[0]]}"
     if item.tile > 1:
         return f"neighbours along {AXES[item.axes[0]]} in up to {item.tile} blocks"
     return "" if item.axes == ALONG_X else f"neighbours along {AXES[item.axes[0]]}"

@@ -72,7 +72,7 @@ def _along_axes(request: KernelRequest, graph: KernelGraph, gangs: GangPlan) -> 
     """*gangs* as wide as the block is along the axis of the lanes."""
     if gangs.waves or gangs.width == 1:
         return gangs
-    width = request.width_along(graph.item.axes, graph.item.tile)
+    width = request.width_in(graph.item)
     return replace(gangs, width=width if width >= (2 if gangs.everywhere else MIN_LANES) else 1)
 
 

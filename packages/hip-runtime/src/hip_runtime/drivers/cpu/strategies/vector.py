@@ -8,7 +8,7 @@ from functools import partial
 from hip_devicelib import spmd
 from hip_runtime import config
 from hip_runtime.drivers.cpu.abi.narrow_grids import NarrowGrids
-from hip_runtime.drivers.cpu.abi.work_item import AXES
+from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type, run_threads
 from hip_runtime.drivers.cpu.analyses.cfg import has_loop
 from hip_runtime.drivers.cpu.analyses.index_bounds import IndexBound
@@ -54,7 +54,7 @@ def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs, form=VECTORS)
     item, kernel = graph.item, request.kernel
-    width = request.width_along(item.axes, item.tile)
+    width = request.width_in(item)
     if width < MIN_LANES and request.requested_form == AUTO:
         raise UnsupportedError(f"gangs of {width} threads are too small")
     if not (request.reach.observed or item.waits_for_grid):
@@ -75,7 +75,7 @@ def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
         strides=graph.strides, dense=dense, alone=alone if can_be_alone else None,
     )  # fmt: skip
     build_worker(kernel, item, run_prologue(prologue, item, source, layout, body))
-    narrow = _find_narrow(request, item.axes[0], body, graph.bounds) if item.tile > 1 and _is_free(request) else None
+    narrow = _find_narrow(request, item, body, graph.bounds) if item.tile > 1 and _is_free(request) else None
     told = "; ".join(filter(None, [reason, body.describe(), describe_axis(item)]))
     return Plan(VECTORS, told, graph.module, item, multiple=body.multiple, in_gangs=True, narrow=narrow)
 
@@ -86,17 +86,20 @@ def _is_free(request: KernelRequest) -> bool:
 
 
 def _find_narrow(
-    request: KernelRequest, axis: int, body: GangBody, bounds: Mapping[str, IndexBound]
+    request: KernelRequest, item: WorkItem, body: GangBody, bounds: Mapping[str, IndexBound]
 ) -> NarrowGrids | None:
-    """The grids that leave most lanes of *body*, which are along *axis*, idle; ``None`` if the kernel has no other."""
+    """The grids that leave most lanes of *body* idle; ``None`` if the kernel has no other."""
+    axis = item.axes[0]
     other = 0 if axis else 1
-    if spmd.thread_idx(AXES[other]) not in request.reach.functions:
+    if not item.is_turned and spmd.thread_idx(AXES[other]) not in request.reach.functions:
         return None
     if body.has_loop:
         found = NarrowGrids(axis, other, body.width, body.width // 2 + 1, _MANY_ROWS_OF_LOOPS)
     else:
         lanes = _FEW_LANES if body.width > _FEW_LANES else 0
         found = NarrowGrids(axis, other, body.width, _FEW_ACTIVE + 1, _MANY_ROWS, lanes)
+    if item.is_turned:  # the threads of a block may do any number of rows
+        found = found._replace(rows=0, is_turned=True)
     bound = bounds.get(AXES[axis])
     if bound is None or bound.predicate != "slt" or not isinstance(bound.value, Argument):
         return found

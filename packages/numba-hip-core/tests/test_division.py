@@ -187,6 +187,46 @@ def test_constants_give_what_numpy_gives(model):
     assert out.tolist() == [SMALLEST, 0, SMALLEST, 0, SMALLEST]
 
 
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+@pytest.mark.parametrize("power", [0, 1, 5, 62])
+def test_powers_of_two_give_what_numpy_gives(dtype, power):
+    number = 1 << min(power, np.iinfo(dtype).bits - 2)
+    same = np.dtype(dtype).type(number)
+
+    def divide(a, wide, narrow):
+        i = hip.grid(1)
+        if i < a.size:
+            wide[0, i], wide[1, i] = a[i] // number, a[i] % number
+            wide[2, i] = a[i] // 2 if a[i] % 2 == 0 else a[i] * 3  # the two have a division in common
+            narrow[0, i], narrow[1, i] = np.floor_divide(a[i], same), np.remainder(a[i], same)
+
+    a = np.unique(pairs(dtype)[0])
+    wide, narrow = np.full((3, a.size), 77, np.int64), np.full((2, a.size), 77, dtype)
+    if dtype == np.uint64:  # and a signed number make a float
+        a = a >> np.uint64(12)
+    hip.jit(divide)[1, 64](a, wide, narrow)
+    long = a.astype(np.int64)
+    with np.errstate(over="ignore"):
+        expected = [long // number, long % number, np.where(long % 2 == 0, long // 2, long * 3)]
+    np.testing.assert_array_equal(wide, expected)
+    np.testing.assert_array_equal(narrow, [a // same, a % same])
+
+
+def test_a_quotient_and_a_remainder_by_two_are_a_shift_and_a_bit():
+    def steps(numbers, out):
+        number, count = numbers[0], 0
+        while number != 1:
+            number = 3 * number + 1 if number % 2 else number // 2
+            count += 1
+        out[0] = count
+
+    text = hip.jit(steps).inspect_llvm("void(int64[:], int64[:])", target="gfx942")
+    assert "ashr" in text
+    assert "div" not in text.replace("divergen", "")
+    assert "rem i64" not in text
+
+
 @pytest.mark.parametrize("dtype", SIGNED)
 def test_numbers_and_pythons_model_give_what_numpy_gives(dtype):
     smallest, out = np.dtype(dtype).type(np.iinfo(dtype).min), np.zeros(2, dtype)

@@ -3,7 +3,8 @@
 Quotients are rounded down, and a remainder has the sign of the divisor. The quotient of the smallest integer and -1
 wraps around to the smallest integer. Dividing by 0 gives 0, or raises in Python's error model. In LLVM both are
 undefined, and processors trap; so the divisor is replaced by 1 in these cases, selected without a branch, so that
-threads that run as lanes of vectors do not diverge.
+threads that run as lanes of vectors do not diverge. By powers of two that are numbers in the kernel, both are a shift
+and a mask: LLVM finds that only where it does not see first that ``n // 2`` and ``n % 2`` have a division in common.
 """
 
 from __future__ import annotations
@@ -29,7 +30,20 @@ def divide(
     builder: ir.IRBuilder, signed: bool, dividend: ir.Value, divisor: ir.Value, *, wide: ir.IntType | None = None
 ) -> Quotient:
     """Quotient and remainder of any two integers of one type; in type *wide*, if it is given."""
-    return (_divide_signed if signed else _divide_unsigned)(builder, dividend, divisor, wide or dividend.type)
+    kind = wide or dividend.type
+    power = _known_power(divisor)
+    if signed and power is not None:
+        rest = builder.and_(dividend, divisor.type((1 << power) - 1))
+        return builder.sext(builder.ashr(dividend, divisor.type(power)), kind), builder.sext(rest, kind)
+    return (_divide_signed if signed else _divide_unsigned)(builder, dividend, divisor, kind)
+
+
+def _known_power(divisor: ir.Value) -> int | None:
+    """The power of two that *divisor* is known to be as a number with a sign, if it is one."""
+    number = divisor.constant if isinstance(divisor, ir.Constant) else None
+    if not isinstance(number, int) or not 0 < number < 1 << divisor.type.width - 1 or number & (number - 1):
+        return None
+    return number.bit_length() - 1
 
 
 def _divide_unsigned(builder: ir.IRBuilder, dividend: ir.Value, divisor: ir.Value, wide: ir.IntType) -> Quotient:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from llvmlite import ir
@@ -70,85 +70,52 @@ class KernelGraph:
     """Threads of a grid from which on gangs should go through several rows of its blocks at once, if ever."""
 
 
-def read_kernel(
-    request: KernelRequest, *, unroll: bool = False, limits_callees: bool = True, tiles: bool = False,
-    any_length: bool = False, guesses_strides: bool = False, joins_updates: bool = False,
-) -> KernelGraph:  # fmt: skip
-    """The graph of the kernel. *unroll* unrolls loops with small trip counts; *limits_callees* limits the stack of
+@dataclass(frozen=True)
+class Reading:
+    """How a kernel is read. *unroll* unrolls loops with small trip counts; *limits_callees* limits the stack of
     functions that are not inlined; with *tiles*, gangs may reach over several blocks; with *any_length*, the length of
     blocks is not a constant, if one program can run blocks of several lengths as well as one for each;
     *guesses_strides* looks for arguments that are distances in arrays, for a version of the code;
-    *joins_updates* unrolls loops of updates that may be done in a table.
+    *joins_updates* unrolls loops of updates that may be done in a table."""
+
+    unroll: bool = False
+    limits_callees: bool = True
+    tiles: bool = False
+    any_length: bool = False
+    guesses_strides: bool = False
+    joins_updates: bool = False
+
+
+def read_kernel(request: KernelRequest, reading: Reading) -> KernelGraph:
+    """The graph of the kernel, as *reading* says.
 
     Raises `UnsupportedError` for unsupported instructions, and for functions that have to be inlined and cannot be.
     """
-    kernel, machine = request.kernel, request.machine
-    module = request.take_module()
-    item = request.make_item(module, any_length)
-    module = request.declare_intrinsics(module, item)
-    prepare(module, kernel.name, request.reach.synchronising, machine, request.context, unroll)
-    if limits_callees:
-        check_callees(kernel.name, stack_bytes(module, machine.target_data, kernel.name))
-    printed = _inline_callees(request, module, item, unroll)
-    item.has_lines = printed.has_lines
-    function = _read(request, printed, item)
-    blocks = 0
-    while len(function.blocks) != blocks and (marked := _find_unrolled(function, unroll, joins_updates and not blocks)):
-        blocks = len(function.blocks)  # as many are left if LLVM does not unroll what is marked
-        module = request.context.read_text(mark_unrolled(module, kernel.name, marked))
-        unroll_marked(module, machine)
-        printed = PrintedModule(module)
-        function = _read(request, printed, item)
-    record("read", function)
-    tiles = tiles and request.is_tileable and _may_join(request, item)
-    joins = tiles and joins_row(function, request.block[0], request.chosen_width)
-    if item.lengths is not None and (
-        joins
-        or computes_with_extent(function, "x", may_step=bool(request.reach.waiting))
-        or has_short_indices(function)
-    ):
-        return read_kernel(
-            request, unroll=unroll, limits_callees=limits_callees, tiles=tiles, guesses_strides=guesses_strides,
-            joins_updates=joins_updates,
-        )  # fmt: skip
-    if has_short_indices(function):
-        item.has_short_indices = True
-        bound_short_indices(function, request.block)
-        record("bound_short_indices", function)
-    mark_elementwise_calls(function, printed, item.module.context)
-    record("mark_elementwise_calls", function)
-    _simplify(function, merges_values=not request.reach.waiting)
+    graph = _read_kernel(request, reading)
+    if graph is None:
+        graph = _read_kernel(request, replace(reading, any_length=False))
+    assert graph is not None
+    return graph
+
+
+def _read_kernel(request: KernelRequest, reading: Reading) -> KernelGraph | None:
+    """The same; ``None`` if the length of blocks has to be a constant, and is not."""
+    item, module, printed, function = _read_source(request, reading)
+    tiles = reading.tiles and request.is_tileable and _may_join(request, item)
+    if item.lengths is not None and _needs_length(request, function, tiles):
+        return None
+    _prepare(request, item, printed, function)
     frozen = LOADS_ARE_LATE and freeze_loads(function)
     record("freeze_loads", function)
     spin_loops = 0 if request.is_single_thread else insert_yields(function)
     record("insert_yields", function)
-    tiles = tiles and not (request.is_single_thread and find_spin_loops(function))
-    size_of = measure_types(machine.target_data, item.module.context)
-    strides = guess_strides(function, size_of) if guesses_strides and not spin_loops else {}
-    if tiles and not spin_loops:
-        for axis, extent in zip(AXES, request.block, strict=True):
-            if extent == 1:
-                add_thread_indices(function, axis)
-        record("add_thread_indices", function)
-    tile = Tile()
-    if request.is_turnable and not spin_loops:
-        choice = _ask_for_axes(request, function, item, size_of, tiles)
-        if choice.is_turned(request.requested_lanes):
-            if item.lengths is not None:  # these are not rows of threads then
-                return read_kernel(
-                    request, unroll=unroll, limits_callees=limits_callees, tiles=tiles,
-                    guesses_strides=guesses_strides, joins_updates=joins_updates,
-                )  # fmt: skip
-            turn_threads(function)
-            item.turn()
-            add_thread_indices(function, "x")
-            record("turn_threads", function)
-            choice = _ask_for_axes(request, function, item, size_of, tiles)
-        item.axes = choice.choose(request.requested_lanes)
-        tile = choice.choose_tile(item.axes[0])
-        item.tile = tile.blocks
-        if item.tile > 1:
-            choice.join_blocks(item.axes[0])
+    tiles = tiles and not spin_loops and not (request.is_single_thread and find_spin_loops(function))
+    size_of = measure_types(request.machine.target_data, item.module.context)
+    strides = guess_strides(function, size_of) if reading.guesses_strides and not spin_loops else {}
+    has_lanes = request.is_turnable and not spin_loops
+    tile = _choose_lanes(request, function, item, size_of, tiles) if has_lanes else Tile()
+    if tile is None:
+        return None
     if spin_loops or item.tile > 1 or item.axes != ALONG_X:
         item.lengths = None
     if not (spin_loops or request.reach.observed):
@@ -156,8 +123,82 @@ def read_kernel(
         item.totals = ChunkTotals(item, updates) if updates else None
     bounds = find_index_bounds(function, _extents(item))
     if bounds and not (request.reach.observed or item.waits_for_grid):
-        item.limit = define_limit(kernel, item, bounds)
+        item.limit = define_limit(request.kernel, item, bounds)
     return KernelGraph(function, module, item, frozen, spin_loops, strides, bounds, tile.rows_from)
+
+
+def _read_source(request: KernelRequest, reading: Reading) -> tuple[WorkItem, Any, PrintedModule, Function]:
+    """The work item, the module with what is inlined and unrolled, the same printed, and the kernel in it."""
+    kernel, machine, unroll = request.kernel, request.machine, reading.unroll
+    module = request.take_module()
+    item = request.make_item(module, reading.any_length)
+    module = request.declare_intrinsics(module, item)
+    prepare(module, kernel.name, request.reach.synchronising, machine, request.context, unroll)
+    if reading.limits_callees:
+        check_callees(kernel.name, stack_bytes(module, machine.target_data, kernel.name))
+    printed = _inline_callees(request, module, item, unroll)
+    item.has_lines = printed.has_lines
+    function = _read(request, printed, item)
+    blocks = 0
+    while len(function.blocks) != blocks:
+        marked = _find_unrolled(function, unroll, reading.joins_updates and not blocks)
+        if not marked:
+            break
+        blocks = len(function.blocks)  # as many are left if LLVM does not unroll what is marked
+        module = request.context.read_text(mark_unrolled(module, kernel.name, marked))
+        unroll_marked(module, machine)
+        printed = PrintedModule(module)
+        function = _read(request, printed, item)
+    record("read", function)
+    return item, module, printed, function
+
+
+def _needs_length(request: KernelRequest, function: Function, tiles: bool) -> bool:
+    """Whether the length of blocks has to be a constant of the program of *function*; with *tiles*, these may be
+    joined."""
+    return (
+        (tiles and joins_row(function, request.block[0], request.chosen_width))
+        or computes_with_extent(function, "x", may_step=bool(request.reach.waiting))
+        or has_short_indices(function)
+    )
+
+
+def _prepare(request: KernelRequest, item: WorkItem, printed: PrintedModule, function: Function) -> None:
+    """Simplify *function*, and mark in it what later steps are to know."""
+    if has_short_indices(function):
+        item.has_short_indices = True
+        bound_short_indices(function, request.block)
+        record("bound_short_indices", function)
+    mark_elementwise_calls(function, printed, item.module.context)
+    record("mark_elementwise_calls", function)
+    _simplify(function, merges_values=not request.reach.waiting)
+
+
+def _choose_lanes(
+    request: KernelRequest, function: Function, item: WorkItem, size_of: SizeOf, tiles: bool
+) -> Tile | None:  # fmt: skip
+    """Have *item* and *function* run in gangs along the axis, and in the *tiles*, that are best; ``None`` if the
+    threads of blocks have to be turned for that, and these have no constant length."""
+    if tiles:
+        for axis, extent in zip(AXES, request.block, strict=True):
+            if extent == 1:
+                add_thread_indices(function, axis)
+        record("add_thread_indices", function)
+    choice = _ask_for_axes(request, function, item, size_of, tiles)
+    if choice.is_turned(request.requested_lanes):
+        if item.lengths is not None:
+            return None
+        turn_threads(function)
+        item.turn()
+        add_thread_indices(function, "x")
+        record("turn_threads", function)
+        choice = _ask_for_axes(request, function, item, size_of, tiles)
+    item.axes = choice.choose(request.requested_lanes)
+    tile = choice.choose_tile(item.axes[0])
+    item.tile = tile.blocks
+    if item.tile > 1:
+        choice.join_blocks(item.axes[0])
+    return tile
 
 
 def _ask_for_axes(

@@ -9,7 +9,7 @@ from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.passes.index_signs import decide_at_start
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, MIN_LANES
-from hip_runtime.drivers.cpu.strategies.kernel_graph import read_kernel
+from hip_runtime.drivers.cpu.strategies.kernel_graph import Reading, read_kernel
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import describe_axis
 from hip_runtime.drivers.cpu.strategies.plan import Plan
@@ -21,7 +21,7 @@ def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan, as_scalars: 
     written as regions, with *gangs*. So is one with loops whose start decides what indices mean, or with what the
     launch decides, a thread at a time. *as_scalars*: vectors were found to be slower, so LLVM should make none of the
     threads, either: where these access memory in steps, it takes gathers and scatters to be quick."""
-    graph = read_kernel(request, limits_callees=False, any_length=request.widest < MIN_LANES)
+    graph = read_kernel(request, Reading(limits_callees=False, any_length=request.widest < MIN_LANES))
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs)
     is_changed = decide_at_start(graph.function)

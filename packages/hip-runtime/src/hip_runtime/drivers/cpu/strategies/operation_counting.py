@@ -14,7 +14,7 @@ from hip_runtime.drivers.cpu.ir.model import Atomic, Block, Constant, Function, 
 from hip_runtime.drivers.cpu.llvmir import I64, PTR
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.strategies.form_choice import REGIONS
-from hip_runtime.drivers.cpu.strategies.kernel_graph import read_kernel
+from hip_runtime.drivers.cpu.strategies.kernel_graph import Reading, read_kernel
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.region import write_regions
@@ -31,7 +31,7 @@ _FREE = ("llvm.fabs.", "llvm.copysign.")
 
 def plan_counting(request: KernelRequest, counters: Counters) -> Plan:
     """A plan for a kernel that adds to *counters*."""
-    graph = read_kernel(request)
+    graph = read_kernel(request, Reading())
     for block in graph.function.blocks:
         _add_counts(block, counters)
     return write_regions(request, graph, REGIONS, REASON, GangPlan(1))

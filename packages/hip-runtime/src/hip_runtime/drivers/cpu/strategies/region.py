@@ -26,7 +26,7 @@ from hip_runtime.drivers.cpu.regions.needless_barriers import drop_needless_barr
 from hip_runtime.drivers.cpu.regions.private_layout import interleave_kept
 from hip_runtime.drivers.cpu.regions.shared_steps import find_gang_work
 from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, MIN_LANES, REGIONS
-from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph, multiplies_length, read_kernel
+from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph, Reading, multiplies_length, read_kernel
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import describe_axis
 from hip_runtime.drivers.cpu.strategies.plan import Plan, attempt
@@ -39,11 +39,12 @@ def plan_regions(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
     exchanges_in_memory = request.has_wave_operations and not gangs.waves
     unroll = not exchanges_in_memory  # unrolling exchanges through memory gains nothing
     if gangs.width > 1 and request.is_tileable:
-        outcome = attempt(lambda: _plan_joined(request, read_kernel(request, unroll=unroll, tiles=True), reason, gangs))
+        joined = Reading(unroll=unroll, tiles=True)
+        outcome = attempt(lambda: _plan_joined(request, read_kernel(request, joined), reason, gangs))
         if isinstance(outcome, Plan):
             return outcome
         gangs = replace(gangs, widths=[], regions=0, refused=[])
-    graph = read_kernel(request, unroll=unroll, any_length=multiplies_length(request))
+    graph = read_kernel(request, Reading(unroll=unroll, any_length=multiplies_length(request)))
     if graph.spin_loops:
         return write_spinning(request, graph, reason, gangs, form=REGIONS)
     return write_regions(request, graph, REGIONS, reason, gangs)

@@ -20,7 +20,7 @@ from hip_runtime.drivers.cpu.passes.launch_prologue import take_out_launch_value
 from hip_runtime.drivers.cpu.passes.unroll_steps import has_short_loop
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.strategies.form_choice import AUTO, MIN_LANES, VECTORS
-from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph, read_kernel
+from hip_runtime.drivers.cpu.strategies.kernel_graph import KernelGraph, Reading, read_kernel
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
 from hip_runtime.drivers.cpu.strategies.lane_axis import describe_axis
 from hip_runtime.drivers.cpu.strategies.plan import Plan
@@ -121,4 +121,4 @@ def _read_unrolled(request: KernelRequest) -> KernelGraph:
 
 
 def _read(request: KernelRequest, unroll: bool = False) -> KernelGraph:
-    return read_kernel(request, unroll=unroll, tiles=True, any_length=True, guesses_strides=True, joins_updates=True)
+    return read_kernel(request, Reading(unroll, tiles=True, any_length=True, guesses_strides=True, joins_updates=True))

@@ -98,8 +98,8 @@ def _find_narrow(
     else:
         lanes = _FEW_LANES if body.width > _FEW_LANES else 0
         found = NarrowGrids(axis, other, body.width, _FEW_ACTIVE + 1, _MANY_ROWS, lanes)
-    if item.is_turned:  # the threads of a block may do any number of rows
-        found = found._replace(rows=0, is_turned=True)
+    if item.is_turned:  # a thread may do any number of rows, but a block of few would leave lanes idle, too
+        found = found._replace(rows=body.width, is_turned=True)
     bound = bounds.get(AXES[axis])
     if bound is None or bound.predicate != "slt" or not isinstance(bound.value, Argument):
         return found

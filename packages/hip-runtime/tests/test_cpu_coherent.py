@@ -198,6 +198,34 @@ def test_a_way_that_some_groups_take_as_a_whole(device: Device, separated: list[
     assert set(separated) == {1}
 
 
+@pytest.mark.parametrize(
+    ("condition", "is_moved"),
+    [("slt i64 %from, %n", True), ("slt i64 %from, %n\n  %y = zext i1 %inside to i64", False)],
+)
+def test_masks_are_computed_where_lanes_part(
+    device: Device, monkeypatch: pytest.MonkeyPatch, condition: str, is_moved: bool
+) -> None:
+    functions = []
+
+    class Spy(gang_function.CoherentBranches):
+        def __init__(self, function: Any, *rest: Any) -> None:
+            super().__init__(function, *rest)
+            functions.append(function)
+
+    monkeypatch.setattr(gang_function, "CoherentBranches", Spy)
+    body = CHOICE.replace("CONDITION", "slt i64 %from, %n")
+    if not is_moved:
+        body = body.replace("  br i1 %inside", "  %one = zext i1 %inside to i64\n  br i1 %inside")
+        body = body.replace("store i64 %found", "%sum = add i64 %found, %one\n  store i64 %sum")
+    values, out = to_device(np.arange(9, 137)), to_device(np.zeros(128, np.int64))
+    parameters = [("out", "ptr"), ("x", "ptr"), ("n", "i64"), ("shift", "i64")]
+    run(device, body, parameters, 4, (out.address, values.address, 77, 0))
+    i = np.arange(128)
+    np.testing.assert_array_equal(out.copy_to_host(), np.where(i < 77, i + 9 + (not is_moved), -7))
+    divergences = [block for one in functions for block in one.blocks if block.name.endswith(".divergence")]
+    assert {block.terminator.operands[0] in block.instructions for block in divergences} == {is_moved}
+
+
 TWICE = """
   %inside = icmp slt i64 %i, %n
   br i1 %inside, label %outer, label %join

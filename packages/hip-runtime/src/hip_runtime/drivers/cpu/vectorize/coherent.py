@@ -9,9 +9,11 @@ a mask. Loads under a mask that was only just computed take several times as lon
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
 from hip_runtime.drivers.cpu.analyses.monotonic_conditions import is_decided_by_ends
+from hip_runtime.drivers.cpu.analyses.users import find_users
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.clone import Copies, copy_blocks
 from hip_runtime.drivers.cpu.ir.model import AGREE, Block, Function, Instruction, Value
@@ -82,7 +84,7 @@ class CoherentBranches:
             return False
         copies = self._copy(loop)
         exit_block = leaving[0][1]
-        diverging = self._write_divergence(terminator, copies.of(terminator.operands[0]), f"{latch.name}.divergence")
+        diverging = self._write_divergence(copies.blocks[latch], terminator, f"{latch.name}.divergence")
         _branch_if_coherent(copies.blocks[latch], copies.blocks[header], diverging, stays)
         for block in entering:
             block.terminator.targets = [copies.blocks.get(target, target) for target in block.terminator.targets]
@@ -127,12 +129,21 @@ class CoherentBranches:
             _set_incoming(phi, [(value, latch), (copies.of(value), diverging)])
             exit_block.instructions.insert(0, phi)
 
-    def _write_divergence(self, terminator: Instruction, condition: Value, name: str) -> Block:
-        """A block that ends in a divergent branch like *terminator*."""
+    def _write_divergence(self, block: Block, terminator: Instruction, name: str) -> Block:
+        """A block that ends in a branch to the targets of *terminator* by the condition of *block*. What is only
+        computed for that is computed there once more, so that the masks are where they are used: lanes that agree are
+        told by the first and the last one."""
+        copies: dict[Value, Instruction] = {}
+        for value in _find_condition(block, self._function):
+            operands = [copies.get(operand, operand) for operand in value.operands]
+            copies[value] = replace(value, operands=operands)
+            self.copied[copies[value]] = value
+        condition = block.terminator.operands[0]
         branch = Instruction(
-            terminator.type, "br", [condition], targets=list(terminator.targets), location=terminator.location
-        )
-        diverging = Block(name, [branch])
+            terminator.type, "br", [copies.get(condition, condition)], targets=list(terminator.targets),
+            location=terminator.location,
+        )  # fmt: skip
+        diverging = Block(name, [*copies.values(), branch])
         self._function.blocks.append(diverging)
         self._done.add(diverging)
         return diverging
@@ -163,7 +174,7 @@ class CoherentBranches:
     def _write_path(self, block: Block, target: Block, path: list[Block], reconvergence: Block, expected: bool) -> None:
         terminator = block.terminator
         copies = self._copy(path)
-        diverging = self._write_divergence(terminator, terminator.operands[0], f"{block.name}.divergence")
+        diverging = self._write_divergence(block, terminator, f"{block.name}.divergence")
         for following in terminator.targets:
             for phi in following.phis:
                 phi.targets = [diverging if source is block else source for source in phi.targets]
@@ -172,6 +183,19 @@ class CoherentBranches:
                 if source in copies.blocks:
                     _add_incoming(phi, copies.of(value), copies.blocks[source])
         _branch_if_coherent(block, copies.blocks[target], diverging, expected)
+
+
+def _find_condition(block: Block, function: Function) -> list[Instruction]:
+    """What computes the condition of *block*, in order, and is used for nothing else."""
+    users = find_users(function.instructions())
+    found: set[Instruction] = {block.terminator}
+    for value in reversed(block.instructions[:-1]):
+        if value.type == I1 and value.opcode in _LOGIC and found.issuperset(users.get(value, [])):
+            found.add(value)
+    return [value for value in block.instructions[:-1] if value in found]
+
+
+_LOGIC = frozenset({"icmp", "fcmp", "and", "or", "xor", "select", "freeze"})
 
 
 def _branch_if_coherent(block: Block, coherent: Block, diverging: Block, expected: bool) -> None:

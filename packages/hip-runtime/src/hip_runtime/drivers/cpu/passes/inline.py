@@ -73,8 +73,7 @@ def unroll_marked(module: Any, machine: Any) -> None:
     options = llvm.create_pipeline_tuning_options(speed_level=2)
     _unroll(module, options)
     passes = llvm.create_new_module_pass_manager()
-    passes.add_sccp_pass()
-    passes.add_instruction_combine_pass()
+    _add_simplification(passes)
     passes.add_simplify_cfg_pass()
     passes.add_instruction_namer_pass()
     passes.run(module, llvm.create_pass_builder(machine, options))
@@ -103,12 +102,19 @@ def _simplify(module: Any, machine: Any, inline_everything: bool, unroll: bool) 
     first.add_global_dead_code_eliminate_pass()
     first.run(module, builder)
     builder.getModulePassManager().run(module, builder)
+    last = llvm.create_new_module_pass_manager()
     if unroll:
         _unroll(module, options)
-    last = llvm.create_new_module_pass_manager()
+        _add_simplification(last)
     last.add_simplify_cfg_pass()
     last.add_instruction_namer_pass()
     last.run(module, builder)
+
+
+def _add_simplification(passes: Any) -> None:
+    """What finds that indices of unrolled iterations are not negative."""
+    passes.add_sccp_pass()
+    passes.add_instruction_combine_pass()
 
 
 def _unroll(module: Any, options: Any) -> None:

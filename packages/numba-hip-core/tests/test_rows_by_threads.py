@@ -42,6 +42,7 @@ def test_rows_of_any_length(block: tuple[int, int], dtype: Any, length: int) -> 
 def test_long_rows_of_bytes_are_not_gathered() -> None:
     """The version for pixels is one for vectors; where rows are longer, threads run one after another."""
     types = (uint8[:, :, ::1], uint8[:, :, ::1])
+    add_one.compile(types)
     assert "with a version" in add_one.explain(types, block=(16, 16)).reason
     assert "extractelement" not in add_one.inspect_llvm(types, block=(16, 16))
 
@@ -50,5 +51,6 @@ def test_long_rows_of_bytes_are_not_gathered() -> None:
 def test_threads_with_loops_are_not_written_out() -> None:
     """Sixteen loops, one for each thread of a row, would take LLVM five times as long."""
     types = (float32[:, :, ::1], float32[:, :, ::1])
+    add_one.compile(types)
     assert add_one.explain(types, block=(16, 16)).form == "loop"
     assert len(add_one.inspect_asm(types, block=(16, 16)).splitlines()) < 1000

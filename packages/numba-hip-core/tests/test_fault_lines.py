@@ -15,7 +15,8 @@ from numba import types
 
 import numba_hip as hip
 from hip_runtime import config as runtime_config
-from hip_runtime.errors import MemoryFaultError, StackOverflowError, TrapError
+from hip_runtime.drivers.cpu.strategies import selection
+from hip_runtime.errors import MemoryFaultError, StackOverflowError, TrapError, UnsupportedError
 from numba_hip.dispatch.overloads import Overloads
 from numba_hip.extending import intrinsic
 
@@ -97,9 +98,9 @@ def line_of(function):
     return f"{__file__}:{found}"
 
 
-def report_of(kernel, kind):
+def report_of(kernel, kind, block=BLOCK):
     with pytest.raises(kind) as caught:
-        kernel[2, BLOCK](np.zeros(BLOCK), np.ones(BLOCK), BLOCK)
+        kernel[2, block](np.zeros(BLOCK), np.ones(BLOCK), BLOCK)
     return str(caught.value)
 
 
@@ -118,6 +119,21 @@ def report_of(kernel, kind):
 def test_line_of_a_fault(function, form, kind):
     with runtime_config.cpu_form.scope(form):
         assert f"({line_of(function)} in {function.__name__})" in report_of(hip.jit(function), kind)
+
+
+@pytest.mark.parametrize("block", [1, 3])
+def test_line_in_a_block_of_few_threads(block):
+    kernel = hip.jit(lineinfo=True)(outside)
+    assert f"({line_of(outside)} in outside)" in report_of(kernel, MemoryFaultError, block)
+
+
+def test_line_in_code_that_cannot_be_read(monkeypatch):
+    def refuse(*arguments, **options):
+        raise UnsupportedError("cannot run it")
+
+    monkeypatch.setattr(selection, "plan_loop", refuse)
+    with runtime_config.cpu_form.scope("loop"):
+        assert f"({line_of(outside)} in outside)" in report_of(hip.jit(outside), MemoryFaultError)
 
 
 STACK_SLOTS = (1000, 1530, 2048, 3000, 4000)

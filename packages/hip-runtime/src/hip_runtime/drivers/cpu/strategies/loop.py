@@ -17,7 +17,7 @@ from hip_runtime.drivers.cpu.strategies.region import write_regions, write_spinn
 
 
 def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan, as_scalars: bool = False) -> Plan:
-    """A plan for a kernel that has to be read, as its loads may have to be frozen or its threads may spin; if so, it is
+    """A plan for a kernel that is read, as its loads may have to be frozen or its threads may spin; if so, it is
     written as regions, with *gangs*. So is one with loops whose start decides what indices mean, or with what the
     launch decides, a thread at a time. *as_scalars*: vectors were found to be slower, so LLVM should make none of the
     threads, either: where these access memory in steps, it takes gathers and scatters to be quick."""
@@ -37,9 +37,11 @@ def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan, as_scalars: 
 
 
 def plan_unread_loop(request: KernelRequest, reason: str, as_scalars: bool = False) -> Plan:
-    """A plan for a kernel that is called as it was handed in, see `plan_loop`."""
+    """A plan for a kernel that cannot be read, which is called as it was handed in, see `plan_loop`."""
+    has_lines = request.printed().has_lines
     module = request.take_module()
     item = request.make_item(module)
+    item.has_lines = has_lines
     module = request.without_last_barrier(module)
     build_worker(request.kernel, item, run_threads(request.kernel, item, as_scalars))
     return Plan(LOOP, reason, module, item)

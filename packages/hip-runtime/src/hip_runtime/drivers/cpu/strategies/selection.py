@@ -5,7 +5,6 @@ from __future__ import annotations
 from hip_runtime import config
 from hip_runtime.drivers.cpu.abi import operation_counters
 from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError
-from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.strategies.form_choice import (
     LOOP,
@@ -43,17 +42,16 @@ def select_plan(request: KernelRequest) -> Plan:
     gangs = _plan_gangs(request, requested_form)
     if form == REGIONS:
         return _plan_regions(request, reason, gangs)
-    reads, are_slower = LOADS_ARE_LATE or not request.is_single_thread, False
+    are_slower = False
     if form == VECTORS:
         outcome = attempt(lambda: plan_vectors(request, reason, gangs))
         if isinstance(outcome, Plan):
             return outcome
-        reads, reason, gangs = LOADS_ARE_LATE, explain_refusal(outcome.error), _without_waves(request, gangs)
+        reason, gangs = explain_refusal(outcome.error), _without_waves(request, gangs)
         are_slower = isinstance(outcome.error, UnprofitableError)
-    if reads:
-        outcome = attempt(lambda: plan_loop(request, reason, gangs, as_scalars=are_slower))
-        if isinstance(outcome, Plan):
-            return outcome
+    outcome = attempt(lambda: plan_loop(request, reason, gangs, as_scalars=are_slower))
+    if isinstance(outcome, Plan):
+        return outcome
     return plan_unread_loop(request, reason, as_scalars=are_slower)
 
 

@@ -115,6 +115,9 @@ floats; and one in a worker's table, which only lanes have."""
 _LOOP_MISPREDICTION, _BRANCH_MISPREDICTION = 10.0, 4.0
 """A mispredicted branch of a thread that runs alone: at a loop's exit, and elsewhere in a loop."""
 
+_TAKEN_OUT = 25.0
+"""What it takes to go on with a lane alone: its values go through memory, and the end of its loop is mispredicted."""
+
 _COMBINED = 8
 """Instructions that combine the operands that all lanes have for one atomic operation."""
 
@@ -179,6 +182,14 @@ def find_near(shapes: VectorShapes, size_of: Callable[[ir.Type], int], most: int
             if shape is not VARYING and (0 < shape <= most * nbytes or shape == -nbytes):
                 found.add(value)
     return frozenset(found)
+
+
+def count_replaced(
+    loop: frozenset[Block], shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int
+) -> int:  # fmt: skip
+    """How many threads one after another take no longer for the rest of *loop* than a gang of *width* lanes."""
+    scalar, vector = _Estimate(shapes, size_of, width).of_iteration(loop)
+    return min(int(_TRIP_COUNT * vector * width / (_TRIP_COUNT * scalar + _TAKEN_OUT)), width // 2)
 
 
 class _Estimate:
@@ -255,6 +266,18 @@ class _Estimate:
             if loops:
                 alone[loops[-1]] = alone.get(loops[-1], 0.0) + scalar_block
         return scalar + sum(self._waits(loop, alone.get(loop, 0.0)) for loop in innermost_loops(self._shapes)), vector
+
+    def of_iteration(self, loop: frozenset[Block]) -> tuple[float, float]:
+        """The cost of an iteration of *loop* for a thread that runs alone, and for a lane."""
+        scalar = vector = 0.0
+        depth = 1 + min(len(self._shapes.order.loops[block]) for block in loop)
+        for block in loop:
+            weight = float(_TRIP_COUNT ** min(1 + len(self._shapes.order.loops[block]) - depth, _MAX_DEPTH))
+            costs = [self._costs(value, block) for value in block.instructions]
+            scalar += weight * sum(cost for cost, _ in costs)
+            vector += weight * sum(cost for _, cost in costs)
+        waits = _WAITING * latency(loop, self._shapes)
+        return max(scalar, waits), vector
 
     def _is_in_record(self, loop: frozenset[Block]) -> bool:
         """Whether *loop* goes through neighbours in memory of which other lanes' are few elements behind, as through

@@ -20,8 +20,9 @@ from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import is_combinable
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction
-from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, VOID
+from hip_runtime.drivers.cpu.llvmir import VOID
 from hip_runtime.drivers.cpu.object_code.host_machine import vector_bytes
+from hip_runtime.drivers.cpu.vectorize.active_lanes import each_active_lane
 from hip_runtime.drivers.cpu.vectorize.early_exit import find_early_exit
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 
@@ -69,11 +70,9 @@ class FewLanes:
 
     def branch(self, builder: ir.IRBuilder, lanes: VectorBuilder, passed: ir.Value) -> None:
         """Leave the code for all lanes if few have *passed*, a mask."""
-        kind = ir.IntType(lanes.width)
-        bits = builder.bitcast(passed, kind)
-        count = lanes.call(f"llvm.ctpop.i{lanes.width}", kind, [bits])
+        bits, count = lanes.count(passed)
         few, many = builder.append_basic_block("few"), builder.append_basic_block("many")
-        builder.cbranch(builder.icmp_unsigned("<=", count, kind(self.check.few)), few, many)
+        builder.cbranch(builder.icmp_unsigned("<=", count, count.type(self.check.few)), few, many)
         builder.position_at_end(few)
         builder.store(bits, self.bits)
         builder.branch(self.start)
@@ -147,23 +146,12 @@ def _is_taken_apart(value: Instruction, shapes: VectorShapes) -> bool:
 
 
 @contextmanager
-def each_lane(builder: ir.IRBuilder, lanes: VectorBuilder, item: WorkItem, place: ir.Value, bits: ir.Value,
-              done: ir.Block) -> Iterator[ir.Value]:  # fmt: skip
-    """A loop over the lanes of *bits*, each of which the work item *place* holds in its turn; it goes to *done*. Yields
-    how far the lane is from the gang's first."""
-    kind = bits.type
+def each_lane(
+    lanes: VectorBuilder, item: WorkItem, place: ir.Value, bits: ir.Value, done: ir.Block
+) -> Iterator[tuple[ir.Value, ir.Value]]:
+    """The same as `each_active_lane`, with the work item *place* as that of the lane."""
+    builder = lanes.builder
     first = item.layout.load(builder, place, "thread", item.axes[0])
-    before = builder.block
-    head, body = builder.append_basic_block("lane"), builder.append_basic_block("lane.run")
-    builder.branch(head)
-    builder.position_at_end(head)
-    rest = builder.phi(kind, "rest")
-    rest.add_incoming(bits, before)
-    builder.cbranch(builder.icmp_unsigned("!=", rest, kind(0)), body, done)
-    builder.position_at_end(body)
-    lane = lanes.call(f"llvm.cttz.i{kind.width}", kind, [rest, I1(1)])
-    lane = lane if kind == I32 else builder.trunc(lane, I32) if kind == I64 else builder.zext(lane, I32)
-    item.store_lane(builder, place, builder.add(first, lane, flags=("nuw", "nsw")))
-    yield lane
-    rest.add_incoming(builder.and_(rest, builder.sub(rest, kind(1))), builder.block)
-    builder.branch(head)
+    with each_active_lane(lanes, bits, done) as (lane, bit):
+        item.store_lane(builder, place, builder.add(first, lane, flags=("nuw", "nsw")))
+        yield lane, bit

@@ -37,6 +37,7 @@ from hip_runtime.drivers.cpu.vectorize.first_lanes import FirstLanesWidener, has
 from hip_runtime.drivers.cpu.vectorize.gang_lanes import align_lanes, fit_waves, place_in_row
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
 from hip_runtime.drivers.cpu.vectorize.private_memory import PrivateMemory
+from hip_runtime.drivers.cpu.vectorize.remaining_lanes import find_loops_left_late, write_remaining
 from hip_runtime.drivers.cpu.vectorize.row_loops import read_rows
 from hip_runtime.drivers.cpu.vectorize.row_parts import gains_by_width, write_parts
 from hip_runtime.drivers.cpu.vectorize.row_split import RowSplit, split_rows
@@ -239,7 +240,10 @@ class GangFunction:
             is_wave = self.width == self._item.wave_size and has_shuffles(self._graph)
             kind = FirstLanesWidener if is_wave else Widener
             widener = self._make_widener(self.shapes, arguments, privates, self.suspension, kind)
-            PredicatedFunction(widener, None, done, self.early_exits, otherwise, few).write()
+            late = self._find_left_late()
+            function = PredicatedFunction(widener, None, done, self.early_exits, otherwise, few, late)
+            function.write()
+            self._write_remaining(function)
             if few is not None and lane is not None:
                 self._write_few(few, lane, arguments, done)
             return
@@ -264,13 +268,34 @@ class GangFunction:
         start = self._builder.append_basic_block("few.lanes")
         return FewLanes(check, start, allocate(self._entry, ir.IntType(self.width), "few.bits"))
 
+    def _find_left_late(self) -> dict[Block, int]:
+        """The headers of loops in which few lanes may remain, with how many these are."""
+        if self._lockstep or self._cells is not None or self.width == 1 or isinstance(self._item, NumberedWorkItem):
+            return {}
+        return find_loops_left_late(self.shapes, self._size_of, self.width)
+
+    def _write_remaining(self, function: PredicatedFunction) -> None:
+        """Write what runs the lanes that remain in the loops of *function*."""
+
+        def make_widener(
+            loop: Function, arguments: list[ir.Value], lane: VectorBuilder, demotable: frozenset[Instruction]
+        ) -> Widener:
+            shapes = LaneShapes(loop, {}, self._size_of, self.privates.stride, lanes_consecutive=False)
+            return Widener(
+                lane, shapes, self._item, self._symbols, self._entry, arguments, {}, self._variants, demotable
+            )  # fmt: skip
+
+        with remarks.muted():
+            for few in function.few_remain:
+                write_remaining(function, few, self._graph, self._demotable, make_widener)
+
     def _write_few(self, few: FewLanes, lane: GangFunction, arguments: list[ir.Value], done: ir.Block) -> None:
         builder = self._builder
         with remarks.muted():
             function = lane.build()
         builder.position_at_end(few.start)
         bits = builder.load(few.bits, typ=ir.IntType(self.width))
-        with each_lane(builder, self._lanes, self._item, arguments[0], bits, done):
+        with each_lane(self._lanes, self._item, arguments[0], bits, done):
             builder.call(function, [*arguments, I32(1), *self._entry.function.args[len(arguments) + 1 :]])
 
     def _read_rows(self) -> None:

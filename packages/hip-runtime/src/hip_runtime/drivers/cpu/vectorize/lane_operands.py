@@ -52,10 +52,8 @@ class _Operands:
 
     def prepare(self, value: Value, depth: int) -> OfLane:
         code = self._code
-        shape = code.shapes.of(value, code.block)
-        if shape is not VARYING:
-            first, stride = code.scalar(value), shape
-            return lambda lane: self._step(first, stride, lane) if stride else first
+        if code.shapes.of(value, code.block) is not VARYING:
+            return take_lanes(code, value)
         if isinstance(value.type, ir.LiteralStructType | ir.ArrayType):
             raise UnsupportedError(f"vectors cannot hold values of type {value.type} that are stored to memory")
         if depth and isinstance(value, Instruction) and self._is_cheap(value):
@@ -64,7 +62,7 @@ class _Operands:
                 return lambda lane: write_instruction(self._builder, value, [line.of_lane(self._builder, lane)])
             parts = [self.prepare(operand, depth - 1) for operand in value.operands]
             return lambda lane: write_instruction(self._builder, value, [part(lane) for part in parts])
-        return self._spill(value)
+        return take_lanes(code, value)
 
     def _is_cheap(self, value: Instruction) -> bool:
         shapes = self._code.shapes
@@ -76,34 +74,42 @@ class _Operands:
             return False  # its operands are floats, which are spilled themselves: one vector select is cheaper
         return value.opcode in _CHEAP and shapes.homes[value] is self._code.block
 
-    def _step(self, first: ir.Value, stride: int, lane: ir.Value) -> ir.Value:
-        """The value with the base *first* and *stride* for *lane*."""
-        builder = self._builder
-        if isinstance(first.type, ir.PointerType):
-            offset = builder.mul(builder.zext(lane, I64), I64(stride))
-            return builder.gep(first, [offset], source_etype=I8)
-        bits = first.type.width
-        number = (
-            lane if bits == 32 else builder.zext(lane, first.type) if bits > 32 else builder.trunc(lane, first.type)
-        )
-        return builder.add(first, builder.mul(number, ir.Constant(first.type, stride)))
 
-    def _spill(self, value: Value) -> OfLane:
-        """Spill all lanes of a value to the stack."""
-        code, builder, kind = self._code, self._builder, value.type
-        whole = code.vector(value)
-        if kind == I1:
-            whole = builder.zext(whole, code.lanes.type_of(I8))
-        stored = whole.type.element
-        place = allocate(code.entry, ir.ArrayType(stored, code.lanes.width), "operands")
-        place.align = 64
-        builder.store(whole, place, align=1)
+def take_lanes(code: GangValues, value: Value, whole: ir.Value | None = None) -> OfLane:
+    """How to get *value* for a lane, without computing it again; *whole* is its base or all lanes of it, if that is not
+    what the block that is being written has."""
+    shape = code.shapes.of(value, code.block)
+    if shape is VARYING:
+        return _spill(code, value.type, code.vector(value) if whole is None else whole)
+    first, stride = code.scalar(value) if whole is None else whole, shape
+    return lambda lane: _step(code.builder, first, stride, lane) if stride else first
 
-        def take(lane: ir.Value) -> ir.Value:
-            found = builder.load(element_address(builder, place, stored, lane), typ=stored)
-            return builder.trunc(found, I1) if kind == I1 else found
 
-        return take
+def _step(builder: ir.IRBuilder, first: ir.Value, stride: int, lane: ir.Value) -> ir.Value:
+    """The value with the base *first* and *stride* for *lane*."""
+    if isinstance(first.type, ir.PointerType):
+        offset = builder.mul(builder.zext(lane, I64), I64(stride))
+        return builder.gep(first, [offset], source_etype=I8)
+    bits = first.type.width
+    number = lane if bits == 32 else builder.zext(lane, first.type) if bits > 32 else builder.trunc(lane, first.type)
+    return builder.add(first, builder.mul(number, ir.Constant(first.type, stride)))
+
+
+def _spill(code: GangValues, kind: ir.Type, whole: ir.Value) -> OfLane:
+    """Spill all lanes of a value to the stack."""
+    builder = code.builder
+    if kind == I1:
+        whole = builder.zext(whole, code.lanes.type_of(I8))
+    stored = whole.type.element
+    place = allocate(code.entry, ir.ArrayType(stored, code.lanes.width), "operands")
+    place.align = 64
+    builder.store(whole, place, align=1)
+
+    def take(lane: ir.Value) -> ir.Value:
+        found = builder.load(element_address(builder, place, stored, lane), typ=stored)
+        return builder.trunc(found, I1) if kind == I1 else found
+
+    return take
 
 
 def element_address(builder: ir.IRBuilder, place: ir.Value, kind: ir.Type, lane: ir.Value) -> ir.Value:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
@@ -16,18 +19,33 @@ from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_co
 from hip_runtime.drivers.cpu.vectorize.widen import Widener
 
 
+@dataclass(frozen=True)
+class FewRemain:
+    """Where few lanes remain in the loop at *header*: *start* runs these, whose bits are in *bits*, and goes to *rest*
+    then. What they begin the next iteration with is in place."""
+
+    header: Block
+    start: ir.Block
+    bits: ir.Value
+    rest: ir.Block
+
+
 class PredicatedFunction:
     """Writes one version, which ends at *done* when all lanes have returned.
 
     *early_exits* are branches that all lanes are assumed to take, with their target; if one is not taken by all,
     control goes to *otherwise*. *mask* is that of the active lanes, ``None`` for all. *few* tells what runs the lanes
-    that pass a check where these are few."""
+    that pass a check where these are few. *left_late* are headers of masked loops, with how many lanes that remain in
+    each are few."""
 
     def __init__(
         self, widener: Widener, mask: ir.Value | None, done: ir.Block, early_exits: dict[Block, Block],
-        otherwise: ir.Block | None, few: FewLanes | None = None,
+        otherwise: ir.Block | None, few: FewLanes | None = None, left_late: Mapping[Block, int] | None = None,
     ) -> None:  # fmt: skip
         self._few = few
+        self._left_late = left_late or {}
+        self.few_remain: list[FewRemain] = []
+        """What is still to be written, once the function was: what runs the lanes that remain in loops."""
         self.widener = widener
         self.builder = widener.builder
         self.shapes: VectorShapes = widener.shapes
@@ -39,7 +57,7 @@ class PredicatedFunction:
         self.linearized = linearize(self.shapes)
         self._masks: dict[Block, ir.Value] = {}
         self._incoming: dict[Instruction, ir.Value] = {}
-        self._crossing, self._live_outs = find_crossing(self.shapes, widener.needs)
+        self._crossing, self.live_outs = find_crossing(self.shapes, widener.needs)
         self._blocks: dict[Block, ir.Block] = {}
         self._runs: dict[Block, tuple[ir.Block, ir.PhiInstr]] = {}
         """The beginning of a masked loop where it is known that some lanes run it, with the mask of these."""
@@ -114,7 +132,7 @@ class PredicatedFunction:
         for phi in block.phis:
             varying = self.shapes.at_definition(phi) is VARYING
             kind = self.lanes.type_of(phi.type) if varying else phi.type
-            widener.values[phi] = builder.load(self._incoming_place(phi), typ=kind)
+            widener.values[phi] = builder.load(self.incoming_place(phi), typ=kind)
         for instruction in block.instructions:
             if instruction.is_terminator:
                 return
@@ -123,9 +141,9 @@ class PredicatedFunction:
             if instruction.opcode != "phi":
                 widener.write(instruction)
             varying = self.shapes.at_definition(instruction) is VARYING
-            if instruction in self._crossing and not (varying and instruction in self._live_outs):
+            if instruction in self._crossing and not (varying and instruction in self.live_outs):
                 widener.keep(instruction)
-            if instruction in self._live_outs:
+            if instruction in self.live_outs:
                 self._save_live_out(instruction, mask)
 
     def _save_live_out(self, value: Instruction, mask: ir.Value | None) -> None:
@@ -133,15 +151,17 @@ class PredicatedFunction:
         widener = self.widener
         shape = self.shapes.at_definition(value)
         whole = widener.values[value] if shape is VARYING else self.lanes.spread(widener.values[value], shape)
-        self._blend(widener.variable(value, True), whole, mask)
+        self.blend(widener.variable(value, True), whole, mask)
 
-    def _blend(self, slot: ir.Value, value: ir.Value, mask: ir.Value | None) -> None:
+    def blend(self, slot: ir.Value, value: ir.Value, mask: ir.Value | None) -> None:
+        """Store *value* to *slot*, for the lanes of *mask*."""
         builder = self.builder
         if mask is not None:
             value = self.lanes.blend(mask, value, builder.load(slot, typ=value.type))
         builder.store(value, slot)
 
-    def _incoming_place(self, phi: Instruction) -> ir.Value:
+    def incoming_place(self, phi: Instruction) -> ir.Value:
+        """Memory for what *phi* is going to be."""
         found = self._incoming.get(phi)
         if found is None:
             kind = phi.type if self.shapes.at_definition(phi) is not VARYING else self.lanes.type_of(phi.type)
@@ -160,8 +180,8 @@ class PredicatedFunction:
         values = [self._read_phis(block, target) for target, _ in edges]
         for (_, mask), found in zip(edges, values, strict=True):
             for phi, value in found:
-                self._blend(
-                    self._incoming_place(phi), value, mask if self.shapes.at_definition(phi) is VARYING else None
+                self.blend(
+                    self.incoming_place(phi), value, mask if self.shapes.at_definition(phi) is VARYING else None
                 )
 
     def _read_phis(self, block: Block, target: Block) -> list[tuple[Instruction, ir.Value]]:
@@ -267,10 +287,14 @@ class PredicatedFunction:
         all_come_from_here = self._is_only_latch(block, target)
         for phi, found in values:
             varying = self.shapes.at_definition(phi) is VARYING
-            self._blend(self._incoming_place(phi), found, edge if varying and not all_come_from_here else None)
+            self.blend(self.incoming_place(phi), found, edge if varying and not all_come_from_here else None)
+        self.add_lanes(target, edge)
+
+    def add_lanes(self, target: Block, mask: ir.Value) -> None:
+        """Have the lanes of *mask* run *target*, if it is masked."""
         if target in self.shapes.masked:
             slot = self._masks[target]
-            builder.store(builder.or_(builder.load(slot, typ=edge.type), edge), slot)
+            self.builder.store(self.builder.or_(self.builder.load(slot, typ=mask.type), mask), slot)
 
     def _leaves_loop(self, block: Block, target: Block) -> bool:
         return any(target not in loop and loop <= self.shapes.masked for loop in self.shapes.order.loops[block])
@@ -346,13 +370,34 @@ class PredicatedFunction:
         it computes would be live in the loop for the case that none does."""
         builder, slot = self.builder, self._masks[header]
         mask = builder.load(slot, typ=self.lanes.no_lanes().type)
+        again = self._blocks[header]
+        if header in self._left_late:
+            self._write_few_remain(header, mask, rest)
         if header in self._runs:
-            run, running = self._runs[header]
+            again, running = self._runs[header]
             builder.store(self.lanes.no_lanes(), slot)
             running.add_incoming(mask, builder.block)
-            builder.cbranch(self.lanes.any(mask), run, rest)
+        if header in self._left_late:
+            builder.branch(again)
         else:
-            builder.cbranch(self.lanes.any(mask), self._blocks[header], rest)
+            builder.cbranch(self.lanes.any(mask), again, rest)
+
+    def _write_few_remain(self, header: Block, mask: ir.Value, rest: ir.Block) -> None:
+        """Leave the loop at *header* for *rest* if few lanes are in *mask*, the mask of another iteration."""
+        builder = self.builder
+        bits, count = self.lanes.count(mask)
+        few, some, many = map(builder.append_basic_block, ("few.remain", "some.remain", "many.remain"))
+        builder.cbranch(builder.icmp_unsigned("<=", count, count.type(self._left_late[header])), few, many)
+        builder.position_at_end(few)
+        builder.cbranch(builder.icmp_unsigned("==", bits, bits.type(0)), rest, some)
+        builder.position_at_end(some)
+        place = allocate(self.widener.entry, bits.type, "remaining.bits")
+        builder.store(bits, place)
+        builder.store(self.lanes.no_lanes(), self._masks[header])
+        start = builder.append_basic_block("remaining")
+        builder.branch(start)
+        self.few_remain.append(FewRemain(header, start, place, rest))
+        builder.position_at_end(many)
 
     def _latches(self, region: LinearizedRegion) -> dict[Block, list[tuple[ir.Block, Block]]]:
         """The last block of each masked loop, with a block to test for another iteration, and the header; innermost

@@ -8,6 +8,7 @@ from hip_runtime.drivers.cpu.ir.model import Argument, Instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, VOID, allocate
 from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
+from hip_runtime.drivers.cpu.vectorize.active_lanes import each_active_lane
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.lane_operands import element_address, prepare_operands
 
@@ -79,20 +80,10 @@ class Scalarizer:
         builder.position_at_end(after)
 
     def _run_active(self, bits: ir.Value) -> None:
-        builder, kind = self._builder, bits.type
-        before = builder.block
-        head, body, after = (builder.append_basic_block(f"active{part}") for part in ("", ".run", ".end"))
-        builder.branch(head)
-        builder.position_at_end(head)
-        rest = builder.phi(kind, "rest")
-        rest.add_incoming(bits, before)
-        builder.cbranch(builder.icmp_unsigned("!=", rest, kind(0)), body, after)
-        builder.position_at_end(body)
-        lane = self._lanes.call(f"llvm.cttz.i{kind.width}", kind, [rest, I1(1)])
-        self._run_lane(lane if kind == I32 else builder.trunc(lane, I32) if kind == I64 else builder.zext(lane, I32))
-        rest.add_incoming(builder.and_(rest, builder.sub(rest, kind(1))), builder.block)
-        builder.branch(head)
-        builder.position_at_end(after)
+        after = self._builder.append_basic_block("active.end")
+        with each_active_lane(self._lanes, bits, after) as (lane, _):
+            self._run_lane(lane)
+        self._builder.position_at_end(after)
 
     def _run_lane(self, lane: ir.Value) -> None:
         """Execute the instruction for *lane*."""

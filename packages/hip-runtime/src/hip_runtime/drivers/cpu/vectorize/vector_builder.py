@@ -176,6 +176,12 @@ class VectorBuilder:
         bits = ir.IntType(self.width)
         return self.builder.icmp_unsigned("==", self.builder.bitcast(mask, bits), bits((1 << self.width) - 1))
 
+    def count(self, mask: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """The bits of *mask*, and how many of them are set."""
+        kind = ir.IntType(self.width)
+        bits = self.builder.bitcast(mask, kind)
+        return bits, self.call(f"llvm.ctpop.i{self.width}", kind, [bits])
+
     def blend(self, mask: ir.Value, new: ir.Value, old: ir.Value) -> ir.Value:
         """*new* for the lanes of *mask*, *old* for the others."""
         builder = self.builder

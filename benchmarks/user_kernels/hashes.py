@@ -1,4 +1,4 @@
-"""Bytes and bits: digits, checksums, hashes and integers that are divided."""
+"""Bytes and bits: digits, checksums, hash tables and integers that are divided."""
 
 from __future__ import annotations
 
@@ -234,6 +234,88 @@ def COLLATZ(quick: bool) -> UserKernel:
         ("steps",),
         lambda on: collatz[blocks(size, THREADS), THREADS](on.steps),
         lambda on: collatz_by_loop(on.steps),
+    )
+
+
+@hip.jit
+def least_divisors(numbers, divisors):
+    i = hip.grid(1)
+    if i < numbers.size:
+        number = numbers[i]
+        divisor = 2
+        while divisor * divisor <= number:
+            if number % divisor == 0:
+                divisors[i] = divisor
+                return
+            divisor += 1
+        divisors[i] = number
+
+
+@peer
+def least_divisors_by_loop(numbers, divisors):
+    for i in range(numbers.size):
+        number, divisor, found = numbers[i], 2, numbers[i]
+        while divisor * divisor <= number:
+            if number % divisor == 0:
+                found = divisor
+                break
+            divisor += 1
+        divisors[i] = found
+
+
+@kernel("least-divisors")
+def DIVISORS(quick: bool) -> UserKernel:
+    """the least divisor of numbers up to 100,000, by trial: most have a small one, and primes take 300 divisions"""
+    size = 300 if quick else 20_000
+    numbers = np.random.default_rng(129).integers(2, 100_000, size)
+    return UserKernel(
+        {"numbers": numbers, "divisors": np.zeros(size, np.int64)},
+        ("divisors",),
+        lambda on: least_divisors[blocks(size, THREADS), THREADS](on.numbers, on.divisors),
+        lambda on: least_divisors_by_loop(on.numbers, on.divisors),
+    )
+
+
+@hip.jit
+def probe(keys, table, places):
+    i = hip.grid(1)
+    if i < keys.size:
+        key = keys[i]
+        last = table.size - 1
+        place = (key * 2654435761) & last
+        while table[place] != key and table[place] != -1:
+            place = (place + 1) & last
+        places[i] = place if table[place] == key else -1
+
+
+@peer
+def probe_by_loop(keys, table, places):
+    last = table.size - 1
+    for i in range(keys.size):
+        place = (keys[i] * 2654435761) & last
+        while table[place] != keys[i] and table[place] != -1:
+            place = (place + 1) & last
+        places[i] = place if table[place] == keys[i] else -1
+
+
+@kernel("hash-probes")
+def PROBES(quick: bool) -> UserKernel:
+    """where keys of int64 are in an open hash table that is 0.8 full, half of which it does not have"""
+    size, room = (300, 1 << 9) if quick else (20_000, 1 << 16)
+    rng = np.random.default_rng(130)
+    held = rng.choice(1 << 30, int(room * 0.8), replace=False)
+    table = np.full(room, -1)
+    for key in held.tolist():
+        place = (key * 2654435761) % room
+        while table[place] != -1:
+            place = (place + 1) % room
+        table[place] = key
+    keys = np.where(rng.random(size) < 0.5, rng.choice(held, size), rng.integers(1 << 30, 1 << 31, size))
+    return UserKernel(
+        {"keys": keys, "table": table, "places": np.zeros(size, np.int64)},
+        ("places",),
+        lambda on: probe[blocks(size, THREADS), THREADS](on.keys, on.table, on.places),
+        lambda on: probe_by_loop(on.keys, on.table, on.places),
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hip_runtime.drivers.cpu.analyses.known_ranges import constant
@@ -15,16 +16,16 @@ from hip_runtime.drivers.cpu.vectorize.crossing_values import incoming_value
 
 @dataclass
 class LaneLoop:
-    """*function* runs the loop from the beginning of an iteration on. Its arguments, behind the *passed* ones of the
-    kernel, are the values of *phis*, those of the header, and of *inputs*, and addresses: for the number of the exit
-    that the thread takes, for what *joins* are there, and for what *outputs* are. *copied* maps its instructions to
-    those of the loop."""
+    """*function* runs the loop from the beginning of an iteration on.
+
+    Its arguments, behind those of the kernel, are the values of *phis*, which are those of the header, and of *inputs*,
+    and addresses: for the number of the exit that the thread takes, for what *joins* are there, and for what *outputs*
+    are. *copied* maps its instructions to those of the loop."""
 
     function: Function
-    passed: int
     header: Block
     phis: list[Instruction]
-    inputs: list[Value]
+    inputs: list[Instruction]
     exits: list[tuple[Block, Block]]
     joins: list[Instruction]
     outputs: list[Instruction]
@@ -37,73 +38,82 @@ def find_exits(loop: frozenset[Block], shapes: VectorShapes) -> list[tuple[Block
     return [(block, target) for block in inside for target in shapes.successors(block) if target not in loop]
 
 
-def find_outputs(loop: frozenset[Block], shapes: VectorShapes, live_outs: set[Instruction]) -> list[Instruction]:
-    """Which of the values that are *live_outs* of masked loops are those of *loop*."""
-    used = set(_used_behind(loop, shapes))
-    inside = (value for block in shapes.order.blocks if block in loop for value in block.instructions)
-    return [value for value in inside if value in live_outs and value in used]
-
-
-def _used_behind(loop: frozenset[Block], shapes: VectorShapes) -> Iterator[Value]:
-    for block in shapes.order.blocks:
-        if block in loop:
-            continue
-        for user in block.instructions:
-            for number, value in enumerate(user.operands):
-                if user.opcode != "phi" or user.targets[number] not in loop:
-                    yield value
-
-
 def extract_loop(
     kernel: Function, loop: frozenset[Block], shapes: VectorShapes, outputs: Sequence[Instruction]
 ) -> LaneLoop:
-    """The function for *loop* of *kernel*, which stores *outputs* where they are known."""
-    blocks = [block for block in shapes.order.blocks if block in loop]
-    header, exits = blocks[0], find_exits(loop, shapes)
-    phis = list(header.phis)
-    joins = list(dict.fromkeys(phi for _, target in exits for phi in target.phis))
-    inputs = _find_inputs(loop, shapes, exits)
-    first = len(kernel.arguments)
-    values = [Argument(value.type, first + number, "input") for number, value in enumerate([*phis, *inputs])]
-    first += len(values)
-    places = [Argument(PTR, first + number, "place") for number in range(1 + len(joins) + len(outputs))]
-    known = dict(zip(inputs, values[len(phis) :], strict=True))
-    copies = copy_blocks(blocks)
+    """The function for *loop* of *kernel*, which stores *outputs*."""
+    return _Extraction(kernel, loop, shapes, outputs).make()
 
-    def inside(value: Value) -> Value:
-        return known.get(value) or copies.of(value)
 
-    start = Block("remaining", [Instruction(VOID, "br", [], targets=[copies.blocks[header]])])
-    for copy in copies.blocks.values():
-        for value in copy.instructions:
-            value.operands = [known.get(operand, operand) for operand in value.operands]
-    for phi, initial in zip(phis, values, strict=False):
-        again = [(value, block) for value, block in zip(phi.operands, phi.targets, strict=True) if block in loop]
-        copy = copies.values[phi]
-        copy.operands = [initial, *(inside(value) for value, _ in again)]
-        copy.targets = [start, *(copies.blocks[block] for _, block in again)]
-    ends = []
-    for number, (source, target) in enumerate(exits):
+class _Extraction:
+    def __init__(
+        self, kernel: Function, loop: frozenset[Block], shapes: VectorShapes, outputs: Sequence[Instruction]
+    ) -> None:
+        self._kernel = kernel
+        self._loop = loop
+        self._blocks = [block for block in shapes.order.blocks if block in loop]
+        self._exits = find_exits(loop, shapes)
+        self._phis = list(self._blocks[0].phis)
+        self._joins = list(dict.fromkeys(phi for _, target in self._exits for phi in target.phis))
+        self._inputs = _find_inputs(loop, shapes, self._exits)
+        self._outputs = list(outputs)
+        self._copies = copy_blocks(self._blocks)
+        number = itertools.count(len(kernel.arguments))
+        self._initial = [Argument(phi.type, next(number), "initial") for phi in self._phis]
+        self._known: dict[Value, Argument] = {
+            value: Argument(value.type, next(number), "input") for value in self._inputs
+        }
+        self._exit_place = Argument(PTR, next(number), "exit")
+        self._places = {value: Argument(PTR, next(number), "place") for value in [*self._joins, *self._outputs]}
+
+    def make(self) -> LaneLoop:
+        """The loop as a function of its own."""
+        for block in self._copies.blocks.values():
+            for value in block.instructions:
+                value.operands = [self._known.get(operand, operand) for operand in value.operands]
+        start = self._enter()
+        ends = [self._leave(number, *leaving) for number, leaving in enumerate(self._exits)]
+        arguments = [
+            *self._kernel.arguments, *self._initial, *self._known.values(), self._exit_place, *self._places.values()
+        ]  # fmt: skip
+        function = Function(self._kernel.name, arguments, [start, *self._copies.blocks.values(), *ends])
+        copied = {copy: original for original, copy in self._copies.values.items()}
+        return LaneLoop(
+            function, self._blocks[0], self._phis, self._inputs, self._exits, self._joins, self._outputs, copied
+        )
+
+    def _enter(self) -> Block:
+        """The block that begins the first iteration."""
+        start = Block("remaining")
+        start.append("br", VOID, targets=[self._copies.blocks[self._blocks[0]]])
+        for phi, initial in zip(self._phis, self._initial, strict=True):
+            copy = self._copies.values[phi]
+            again = [pair for pair in zip(phi.operands, phi.targets, strict=True) if pair[1] in self._loop]
+            copy.operands = [initial, *(self._inside(value) for value, _ in again)]
+            copy.targets = [start, *(self._copies.blocks[block] for _, block in again)]
+        return start
+
+    def _leave(self, number: int, source: Block, target: Block) -> Block:
+        """The block behind exit *number*. Values that are not known there are stored, too: nothing uses them then."""
         end = Block("remaining.exit")
-        end.append("store", VOID, constant(I32, number), places[0], align=4)
-        for phi, place in zip(joins, places[1:], strict=False):
-            if phi in target.phis:
-                end.append("store", VOID, inside(incoming_value(phi, source)), place)
-        for value, place in zip(outputs, places[1 + len(joins) :], strict=True):
-            if _is_known(shapes.homes[value], source, header, loop, shapes):
-                end.append("store", VOID, copies.of(value), place)
+        end.append("store", VOID, constant(I32, number), self._exit_place, align=I32.width // 8)
+        for phi in target.phis:
+            end.append("store", VOID, self._inside(incoming_value(phi, source)), self._places[phi])
+        for value in self._outputs:
+            end.append("store", VOID, self._copies.of(value), self._places[value])
         end.append("ret", VOID)
-        terminator = copies.blocks[source].terminator
+        terminator = self._copies.blocks[source].terminator
         terminator.targets = [end if block is target else block for block in terminator.targets]
-        ends.append(end)
-    function = Function(
-        kernel.name, [*kernel.arguments, *values, *places], [start, *copies.blocks.values(), *ends]
-    )  # fmt: skip
-    copied = {copy: original for original, copy in copies.values.items()}
-    return LaneLoop(function, len(kernel.arguments), header, phis, inputs, exits, joins, list(outputs), copied)
+        return end
+
+    def _inside(self, value: Value) -> Value:
+        """What stands for *value* in the function."""
+        return self._known.get(value) or self._copies.of(value)
 
 
-def _find_inputs(loop: frozenset[Block], shapes: VectorShapes, exits: Sequence[tuple[Block, Block]]) -> list[Value]:
+def _find_inputs(
+    loop: frozenset[Block], shapes: VectorShapes, exits: Sequence[tuple[Block, Block]]
+) -> list[Instruction]:
     """The values that were computed before *loop* and are used in it, or by phis behind it."""
     used: list[Value] = [value for block in loop for user in block.instructions for value in user.operands]
     used += [incoming_value(phi, source) for source, target in exits for phi in target.phis]
@@ -111,19 +121,3 @@ def _find_inputs(loop: frozenset[Block], shapes: VectorShapes, exits: Sequence[t
         value for value in dict.fromkeys(used)
         if isinstance(value, Instruction) and shapes.homes.get(value) not in loop
     ]  # fmt: skip
-
-
-def _is_known(home: Block, source: Block, header: Block, loop: frozenset[Block], shapes: VectorShapes) -> bool:
-    """Whether each way from *header* to the end of *source* leads through *home*."""
-    waiting, seen = [header], {header}
-    while waiting:
-        block = waiting.pop()
-        if block is home:
-            continue
-        if block is source:
-            return False
-        for target in shapes.successors(block):
-            if target in loop and target not in seen:
-                seen.add(target)
-                waiting.append(target)
-    return True

@@ -21,10 +21,11 @@ from hip_runtime.drivers.cpu.vectorize.widen import Widener
 
 @dataclass(frozen=True)
 class FewRemain:
-    """Where few lanes remain in the loop at *header*: *start* runs these, whose bits are in *bits*, and goes to *rest*
-    then. What they begin the next iteration with is in place."""
+    """Where up to *count* lanes remain in the loop at *header*: *start* runs these, whose bits are in *bits*, and goes
+    to *rest* then. What they begin the next iteration with is in place."""
 
     header: Block
+    count: int
     start: ir.Block
     bits: ir.Value
     rest: ir.Block
@@ -180,9 +181,7 @@ class PredicatedFunction:
         values = [self._read_phis(block, target) for target, _ in edges]
         for (_, mask), found in zip(edges, values, strict=True):
             for phi, value in found:
-                self.blend(
-                    self.incoming_place(phi), value, mask if self.shapes.at_definition(phi) is VARYING else None
-                )
+                self.blend(self.incoming_place(phi), value, mask if self.shapes.at_definition(phi) is VARYING else None)
 
     def _read_phis(self, block: Block, target: Block) -> list[tuple[Instruction, ir.Value]]:
         """The phis of *target*, with their values for lanes that come from *block*."""
@@ -283,7 +282,6 @@ class PredicatedFunction:
     def _add_edge(
         self, block: Block, target: Block, edge: ir.Value, values: list[tuple[Instruction, ir.Value]]
     ) -> None:
-        builder = self.builder
         all_come_from_here = self._is_only_latch(block, target)
         for phi, found in values:
             varying = self.shapes.at_definition(phi) is VARYING
@@ -387,7 +385,8 @@ class PredicatedFunction:
         builder = self.builder
         bits, count = self.lanes.count(mask)
         few, some, many = map(builder.append_basic_block, ("few.remain", "some.remain", "many.remain"))
-        builder.cbranch(builder.icmp_unsigned("<=", count, count.type(self._left_late[header])), few, many)
+        most = self._left_late[header]
+        builder.cbranch(builder.icmp_unsigned("<=", count, count.type(most)), few, many)
         builder.position_at_end(few)
         builder.cbranch(builder.icmp_unsigned("==", bits, bits.type(0)), rest, some)
         builder.position_at_end(some)
@@ -396,7 +395,7 @@ class PredicatedFunction:
         builder.store(self.lanes.no_lanes(), self._masks[header])
         start = builder.append_basic_block("remaining")
         builder.branch(start)
-        self.few_remain.append(FewRemain(header, start, place, rest))
+        self.few_remain.append(FewRemain(header, most, start, place, rest))
         builder.position_at_end(many)
 
     def _latches(self, region: LinearizedRegion) -> dict[Block, list[tuple[ir.Block, Block]]]:

@@ -9,13 +9,13 @@ code runs the rest of the loop for each.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.cost_model import count_replaced
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
+from hip_runtime.drivers.cpu.analyses.monotonic_conditions import is_decided_by_ends
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
@@ -23,7 +23,7 @@ from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, allocate
 from hip_runtime.drivers.cpu.vectorize.crossing_values import incoming_value
 from hip_runtime.drivers.cpu.vectorize.few_lanes import each_lane
-from hip_runtime.drivers.cpu.vectorize.lane_loops import LaneLoop, extract_loop, find_exits, find_outputs
+from hip_runtime.drivers.cpu.vectorize.lane_loops import LaneLoop, extract_loop, find_exits
 from hip_runtime.drivers.cpu.vectorize.lane_operands import OfLane, element_address, take_lanes
 from hip_runtime.drivers.cpu.vectorize.predicated_function import FewRemain, PredicatedFunction
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
@@ -46,26 +46,37 @@ def find_loops_left_late(shapes: VectorShapes, size_of: SizeOf, width: int) -> d
     another than an iteration takes the gang; with how many are few."""
     if any(value.opcode == "alloca" or value.callee in _PLACED for value in shapes.homes):
         return {}
-    found: dict[Block, int] = {}
-    for loop, header in shapes.order.headers().items():
-        if not loop <= shapes.masked or any(header in outer for outer in found):
-            continue
-        if not _may_run_apart(loop, shapes):
-            continue
-        few = count_replaced(loop, shapes, size_of, width)
-        if few >= _FEWEST:
-            found[header] = few
-    return found
+    found: dict[frozenset[Block], int] = {}
+    for loop in shapes.order.headers():
+        is_inside = any(loop < outer for outer in found)
+        if not is_inside and loop <= shapes.masked and _may_run_apart(loop, shapes):
+            few = count_replaced(loop, shapes, size_of, width)
+            if few >= _FEWEST:
+                found[loop] = few
+    return {shapes.order.headers()[loop]: few for loop, few in found.items()}
 
 
 def _may_run_apart(loop: frozenset[Block], shapes: VectorShapes) -> bool:
     """Whether lanes leave *loop* in different iterations, and what it does for one does not depend on others."""
     values = [value for block in loop for value in block.instructions]
-    if len(values) > _MOST_INSTRUCTIONS or not any(block in shapes.divergent for block, _ in find_exits(loop, shapes)):
+    if len(values) > _MOST_INSTRUCTIONS or not any(
+        _leave_apart(*leaving, shapes) for leaving in find_exits(loop, shapes)
+    ):
         return False
     if any(isinstance(value.type, ir.LiteralStructType | ir.ArrayType) for value in values):
         return False
-    return not any(has_effect(value) and (value.opcode != "store" or value.volatile or value.atomic) for value in values)
+    return not any(
+        has_effect(value) and (value.opcode != "store" or value.volatile or value.atomic) for value in values
+    )
+
+
+def _leave_apart(block: Block, target: Block, shapes: VectorShapes) -> bool:
+    """Whether lanes go from *block* to *target*, out of a loop, in different iterations, and not only within a gang
+    that reaches over the end of what all of them go through."""
+    end = block.terminator
+    if block not in shapes.divergent or end.opcode != "br":
+        return block in shapes.divergent
+    return not is_decided_by_ends(shapes, end.operands[0], block, target is not end.targets[0])
 
 
 def write_remaining(
@@ -75,7 +86,7 @@ def write_remaining(
     """Write what runs the lanes that are still in a loop where *function* leaves it."""
     shapes = function.shapes
     loop = next(loop for loop, header in shapes.order.headers().items() if header is few.header)
-    outputs = find_outputs(loop, shapes, function.live_outs)
+    outputs = [value for value, home in shapes.homes.items() if home in loop and value in function.live_outs]
     extracted = extract_loop(kernel, loop, shapes, outputs)
     demoted = frozenset(copy for copy, original in extracted.copied.items() if original in demotable)
     _RemainingLanes(function, few, extracted, demoted, make_widener).write()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.ir.model import Argument, Instruction
-from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, VOID, allocate
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, VOID, allocate
 from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
 from hip_runtime.drivers.cpu.vectorize.active_lanes import each_active_lane

@@ -110,5 +110,7 @@ def test_the_report_says_that_lanes_have_it_in_common() -> None:
 @pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
 def test_gangs_ask_for_the_numbers_of_the_last_one() -> None:
     types = (float32[:, ::1], float32[::1], float32[:, ::1])
+    for kernel in (turn, steps):
+        kernel.compile(types)
     assert "%kept" in turn.inspect_llvm(types, block=(8, 8))
     assert "%kept" not in steps.inspect_llvm(types, block=64)

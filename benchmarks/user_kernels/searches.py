@@ -353,3 +353,71 @@ def MARKED(quick: bool) -> UserKernel:
         lambda on: collatz_of_marked[blocks(size, 256), 256](on.marked, on.numbers, on.steps),
         lambda on: collatz_of_marked_by_loop(on.marked, on.numbers, on.steps),
     )
+
+
+@hip.jit
+def count_subsets(weights, behind, targets, counts):
+    i = hip.grid(1)
+    if i < targets.size:
+        items, rests = hip.local.array(32, int32), hip.local.array(32, int32)
+        items[0], rests[0] = 0, targets[i]
+        height, count = 1, 0
+        while height > 0:
+            height -= 1
+            item, rest = items[height], rests[height]
+            if rest == 0:
+                count += 1
+            elif item < weights.size and rest <= behind[item]:
+                items[height] = item + 1
+                rests[height] = rest
+                height += 1
+                if weights[item] <= rest:
+                    items[height] = item + 1
+                    rests[height] = rest - weights[item]
+                    height += 1
+        counts[i] = count
+
+
+@peer
+def count_subsets_by_loop(weights, behind, targets, counts):
+    items, rests = np.empty(32, np.int32), np.empty(32, np.int32)
+    for i in range(targets.size):
+        items[0], rests[0] = 0, targets[i]
+        height, count = 1, 0
+        while height > 0:
+            height -= 1
+            item, rest = items[height], rests[height]
+            if rest == 0:
+                count += 1
+            elif item < weights.size and rest <= behind[item]:
+                items[height] = item + 1
+                rests[height] = rest
+                height += 1
+                if weights[item] <= rest:
+                    items[height] = item + 1
+                    rests[height] = rest - weights[item]
+                    height += 1
+        counts[i] = count
+
+
+@kernel("subset-sums")
+def SUBSETS(quick: bool) -> UserKernel:
+    """how many subsets of sixteen weights have a sum, by a search with a stack in private arrays"""
+    weights = np.random.default_rng(726).integers(5, 90, 16).astype(np.int32)
+    size = 100 if quick else 2000
+    targets = np.random.default_rng(727).integers(1, weights.sum(), size).astype(np.int32)
+    sums = np.zeros(1, np.int64)
+    for weight in weights:
+        sums = np.concatenate([sums, sums + weight])
+    return UserKernel(
+        {
+            "weights": weights,
+            "behind": np.cumsum(weights[::-1])[::-1].astype(np.int32),
+            "targets": targets,
+            "counts": np.zeros(size, np.int32),
+        },
+        ("counts",),
+        lambda on: count_subsets[blocks(size, THREADS), THREADS](on.weights, on.behind, on.targets, on.counts),
+        lambda on: count_subsets_by_loop(on.weights, on.behind, on.targets, on.counts),
+        expected=lambda on: {"counts": np.bincount(sums)[targets].astype(np.int32)},
+    )

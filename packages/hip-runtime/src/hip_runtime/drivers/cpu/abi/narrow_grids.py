@@ -19,6 +19,11 @@ class Gangs(NamedTuple):
     width: int = 0
 
 
+def turn(block: Dim3) -> Dim3:
+    """The shape of a *block* whose threads along x are counted along y, and the other way round."""
+    return block[1], block[0], block[2]
+
+
 class NarrowGrids(NamedTuple):
     """What tells grids that have few threads along *axis*, that of the lanes, of which a gang has *width*, but *rows*
     or more along the axis *other*. If fewer than *least* do anything, *other* is that of the lanes instead; else gangs
@@ -39,7 +44,7 @@ class NarrowGrids(NamedTuple):
     def choose(self, grid: Dim3, block: Dim3, arguments: bytes) -> Gangs | None:
         """The gangs for *grid*, of blocks of the shape *block*; ``None`` if it is not narrow."""
         if self.is_turned:
-            block = (block[1], block[0], block[2])
+            block = turn(block)
         extent = grid[self.axis] * block[self.axis]
         if extent >= self.width or grid[self.other] * block[self.other] < self.rows:
             return None

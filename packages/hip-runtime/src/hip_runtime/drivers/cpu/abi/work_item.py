@@ -16,6 +16,7 @@ from hip_devicelib import spmd
 from hip_runtime.driver import Dim3, block_threads
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
+from hip_runtime.drivers.cpu.abi.narrow_grids import turn
 from hip_runtime.drivers.cpu.abi.observer import OBSERVER, OBSERVER_TYPE
 from hip_runtime.drivers.cpu.abi.stack_guard import define_limit, is_below
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
@@ -191,7 +192,7 @@ class WorkItem:
 
     def turn(self) -> None:
         """Count the threads of a block, which is a row, along y instead of x."""
-        self.block, self.is_turned = (self.block[1], self.block[0], self.block[2]), True
+        self.block, self.is_turned = turn(self.block), True
 
     @property
     def limits(self) -> Dim3:

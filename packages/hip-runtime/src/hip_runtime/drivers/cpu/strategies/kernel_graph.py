@@ -185,7 +185,7 @@ def _choose_lanes(
                 add_thread_indices(function, axis)
         record("add_thread_indices", function)
     choice = _ask_for_axes(request, function, item, size_of, tiles)
-    if choice.is_turned(request.requested_lanes):
+    if choice.should_turn(request.requested_lanes):
         if item.lengths is not None:
             return None
         turn_threads(function)

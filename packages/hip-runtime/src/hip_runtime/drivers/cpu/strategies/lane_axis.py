@@ -111,7 +111,7 @@ class AxisChoice:
     def _widest(self) -> int:
         return self._width or default_lanes()
 
-    def is_turned(self, requested: str) -> bool:
+    def should_turn(self, requested: str) -> bool:
         """Whether lanes should be threads of neighbouring blocks, which are rows along x and cannot be joined as they
         are; never if an axis is *requested*."""
         wanted = {spmd.thread_idx("x"), spmd.block_idx("x")}

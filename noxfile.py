@@ -371,6 +371,7 @@ def fuzz(session: nox.Session) -> None:
     session.run(*programs, "--sums", env=environment)
     session.run(*programs, "--joined", env=environment)
     session.run(*programs, "--marked", env=environment)
+    session.run(*programs, "--left-apart", env=environment)
     session.run(*programs, "--lengths", env=environment)
     with session.chdir("packages/hip-runtime/tests"):
         count = "20" if quick else "400"

@@ -22,6 +22,7 @@ from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.driver import CpuDriver
 from hip_runtime.drivers.cpu.strategies import kernel_graph, region
+from hip_runtime.drivers.cpu.vectorize import gang_function, remaining_lanes
 
 INTEGERS = ("a", "b", "c", "d")
 FLOATS = ("x", "y")
@@ -520,6 +521,24 @@ class OfMarked(Generator):
                 return found
 
 
+class LeftApart(Generator):
+    """Makes programs each thread of which runs for itself, with many loops that threads leave one after another."""
+
+    def statement(self, depth: int, together: bool) -> Statement:
+        if depth < 2 and self.random.randint(0, 2) == 0:
+            return self._loop(depth, together)
+        while True:
+            found = super().statement(depth, together)
+            if found.kind not in WAVE_STATEMENTS | {"exchange", "count", "barrier"}:
+                return found
+
+    def _loop(self, depth: int, together: bool) -> Statement:
+        found = super()._loop(depth, together)
+        name, _, counter = found.words
+        found.words = name, (15, 7, 3)[min(depth, 2)], counter
+        return found
+
+
 # evaluation
 
 
@@ -764,6 +783,31 @@ def check_marked_case(device: Device, seed: int) -> None:
     _compare(found, expected, f"seed {seed}: blocks of {shape}, n = {n}, lanes = {width}, {function.form}")
 
 
+def check_left_apart_case(device: Device, seed: int) -> int:
+    """Run the program of *seed*, in which some number of lanes that remain in a loop is few, and compare it with NumPy.
+    Returns how many loops are written for them."""
+    choose = random.Random(seed)
+    shape, n, width = choose.choice(SHAPES), choose.randint(0, 3), choose.choice((None, 4, 8, 16, 32, 64))
+    few = choose.choice((None, 2, 5, 16, 64))
+    threads = shape[0] * shape[1] * shape[2]
+    rows, columns = BLOCKS * threads, len(INTEGERS) + len(FLOATS)
+    program = LeftApart(seed, bounds=seed % 3 == 0).program()
+    out = to_device(np.zeros(rows * (columns + 1), np.int32), device=device)
+    function = device.load(write_kernel(program, threads, 64)).function("k")
+    estimate, write = remaining_lanes.count_replaced, gang_function.write_remaining
+    with (
+        config.cpu_form.scope(choose.choice(("auto", "vectors"))),
+        config.cpu_width.scope(width),
+        patch.object(remaining_lanes, "count_replaced", lambda *given: few or estimate(*given)),
+        patch.object(gang_function, "write_remaining", side_effect=write) as written,
+    ):
+        function.launch(BLOCKS, shape, pack(function.kernel, out.address, n))
+    found = out.copy_to_host()[: rows * columns].reshape(rows, columns)
+    message = f"seed {seed}: blocks of {shape}, n = {n}, lanes = {width}, few = {few}, {function.form}"
+    _compare(found, evaluate(program, BLOCKS, shape, 64, n), message)
+    return int(written.call_count)
+
+
 LENGTHS = ((7, 5), (12, 8), (17, 31), (16, 24), (32, 48), (64, 128), (100, 64), (96, 160), (65, 250), (192, 1024))
 """Lengths of blocks: of those that code is made for, and of those that then run it."""
 
@@ -841,11 +885,12 @@ def main() -> None:
     parser.add_argument("--bounds", action="store_true", help="with branches on where a thread is")
     parser.add_argument("--sums", action="store_true", help="with sums of waves that some lanes use")
     parser.add_argument("--marked", action="store_true", help="for threads that memory says, which may be few")
+    parser.add_argument("--left-apart", action="store_true", help="with loops that threads leave one after another")
     parser.add_argument("--joined", action="store_true", help="in blocks that gangs reach over")
     parser.add_argument("--lengths", action="store_true", help="in blocks of other lengths than code was made for")
     chosen = parser.parse_args()
     device = Device(CpuDriver(1 << 28), 0, 0)
-    served = 0
+    served = late = 0
     for seed in range(chosen.seed, chosen.seed + chosen.cases):
         if chosen.lengths:
             served += check_length_case(device, seed)
@@ -853,9 +898,13 @@ def main() -> None:
             check_joined_case(device, seed)
         elif chosen.marked:
             check_marked_case(device, seed)
+        elif chosen.left_apart:
+            late += check_left_apart_case(device, seed)
         else:
             check_case(device, seed, chosen.bounds, chosen.sums)
     print(f"{chosen.cases} programs gave what NumPy says")
+    if chosen.left_apart:
+        print(f"{late} loops that the last lanes run alone")
     if chosen.lengths:
         print(f"{served} with code that was made for another length")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from spmd_programs import check_case, check_joined_case, check_marked_case
+from spmd_programs import check_case, check_joined_case, check_left_apart_case, check_marked_case
 
 from hip_runtime import Device, config
 
@@ -57,3 +57,9 @@ def test_program_in_which_some_lanes_use_sums(device: Device, seed: int) -> None
 @pytest.mark.parametrize("seed", range(12))
 def test_program_of_marked_threads(device: Device, seed: int) -> None:
     check_marked_case(device, seed)
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("seed", range(20))
+def test_program_whose_loops_threads_leave_apart(device: Device, seed: int) -> None:
+    check_left_apart_case(device, seed)

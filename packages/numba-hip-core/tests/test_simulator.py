@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import threading
+import time
 import traceback
 from typing import Any
 
@@ -14,6 +15,7 @@ from numba import hip
 from numba.core import types
 
 from numba_hip import config
+from numba_hip.simulator.schedule import Grid
 
 
 def both(function: Any, grid: Any, block: Any, *args: Any, shared: int = 0) -> list[np.ndarray[Any, Any]]:
@@ -130,6 +132,27 @@ def test_records_tuples_hints_and_arrays_of_the_device() -> None:
     assert device_array.copy_to_host().tolist() == [0, 0, 2]
     with pytest.raises(TypeError, match="device function"):
         twice(1)
+
+
+def test_what_the_last_thread_raises_ends_those_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They unwind while it does, and none of them looks for another one to run; pytest fails if one of them raises."""
+
+    def fail(grid: Grid, error: BaseException) -> None:
+        original(grid, error)
+        time.sleep(0.05)
+
+    def kernel(out: Any) -> None:
+        if hip.threadIdx.x == 2:
+            raise ValueError("the last one")
+        hip.syncthreads()
+        out[hip.threadIdx.x] = 1
+
+    original = Grid._fail
+    monkeypatch.setattr(Grid, "_fail", fail)
+    out = np.zeros(3)
+    with config.simulator.scope(True), pytest.raises(ValueError, match="the last one"):
+        hip.jit(kernel)[1, 3](out)
+    assert not out.any()
 
 
 def test_what_a_thread_raises_reaches_the_host_with_its_frames() -> None:

@@ -218,6 +218,8 @@ class Grid:
     # Who is next.
 
     def _choose(self) -> SimulatedThread | None:
+        if self._cancelled:  # threads unwind at the same time, so what they wait for is not to be looked at
+            return None
         while True:
             if self._ready:
                 return self._ready.popleft()

@@ -12,7 +12,7 @@ import pytest
 import numba_hip as hip
 from hip_runtime import current_device
 from numba_hip import config
-from numba_hip.errors import DeviceFunctionError, KernelArgumentError, PerformanceWarning
+from numba_hip.errors import DeviceFunctionError, KernelArgumentError, NotCompiledError, PerformanceWarning
 from numba_hip.explanation.model import Explanation
 
 pytestmark = pytest.mark.skipif(not current_device().is_cpu, reason="what is told by default is of the CPU device")
@@ -242,3 +242,22 @@ def test_what_one_lane_does_is_no_gather() -> None:
     told = by_the_first.explain(f"({VECTOR}, int64[::1], {VECTOR})", block=64)
     assert "store of float32: by one lane" in notes_at(told, "out[places[i]]")
     assert not messages_at(told, "out[places[i]]")
+
+
+def test_a_kernel_is_explained_for_the_only_signature_that_it_was_compiled_for() -> None:
+    @hip.jit
+    def double(x: Any, out: Any) -> None:
+        i = hip.grid(1)
+        if i < out.size:
+            out[i] = 2 * x[i]
+
+    with pytest.raises(NotCompiledError, match=r"kernel double .* Pass arguments .* compiled for: none yet"):
+        double.explain()
+    double[1, 64](np.ones(64, np.float32), np.zeros(64, np.float32))
+    told = double.explain()
+    assert notes_at(told, "2 * x[i]").startswith("load of float32: contiguous")
+    assert told.block == (64, 1, 1)
+    assert double[1, 128].explain().block == (128, 1, 1)
+    double[1, 64](np.ones(64), np.zeros(64))
+    with pytest.raises(NotCompiledError, match=r"float32, 1d, C.*; \(.*float64, 1d, C"):
+        double.explain()

@@ -20,7 +20,7 @@ from numba_hip.dispatch.function_checks import check_function
 from numba_hip.dispatch.launch import Dim3, LaunchConfig
 from numba_hip.dispatch.launch_context import compiling_for
 from numba_hip.dispatch.parameters import Parameters
-from numba_hip.errors import without_own_frames
+from numba_hip.errors import NotCompiledError, without_own_frames
 
 if TYPE_CHECKING:
     from numba_hip.dispatch.dispatcher import Dispatcher
@@ -63,7 +63,8 @@ class Explained:
 
         The kernel is compiled once more, and not launched. *target* is such as ``"gfx942"``, without such a GPU; by
         default the current device. *block* is the shape of blocks, by default that of the newest launch, or 256 threads
-        along x; ``kernel[grid, block].explain(*args)`` is for its own.
+        along x; ``kernel[grid, block].explain(*args)`` is for its own. Without *args*, a kernel that was compiled for
+        one signature is explained for that; of more or of none, `NotCompiledError` is raised.
         """
         return self._explain(args, target, block, None)
 
@@ -94,10 +95,21 @@ class Explained:
         if len(args) == 1 and is_signature(args[0]):
             kinds, _ = normalize_signature(args[0])
             return tuple(kinds)
-        if not args and len(self._explicit) == 1 and self.parameters.names_of(self._explicit[0]):
-            return self._explicit[0]
+        if not args and (self.parameters.required or self.parameters.rest):
+            return self._only_signature()
         given = self.parameters.complete(args)
         return self._choose(self._types_of(given), target)
+
+    def _only_signature(self) -> Types:
+        """The signature that this kernel was compiled for, if it was for one."""
+        known = self._explicit or list(self.overloads)
+        if len(known) == 1:
+            return known[0]
+        signatures = "; ".join(f"({', '.join(map(str, one))})" for one in known) or "none yet"
+        raise NotCompiledError(
+            f"which code of kernel {self.py_func.__name__} is to be explained? Pass arguments as at a launch, or a "
+            f"signature; it was compiled for: {signatures}"
+        )
 
     def _warn_if_slow(self, kinds: Types, config: LaunchConfig) -> None:
         """Warn of what is slow in the code for *kinds* in such blocks, once."""

@@ -20,9 +20,10 @@ from spmd_kernels import code, pack
 
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.analyses import loops_left_late
 from hip_runtime.drivers.cpu.driver import CpuDriver
 from hip_runtime.drivers.cpu.strategies import kernel_graph, region
-from hip_runtime.drivers.cpu.vectorize import gang_function, remaining_lanes
+from hip_runtime.drivers.cpu.vectorize import gang_function
 
 INTEGERS = ("a", "b", "c", "d")
 FLOATS = ("x", "y")
@@ -794,11 +795,11 @@ def check_left_apart_case(device: Device, seed: int) -> int:
     program = LeftApart(seed, bounds=seed % 3 == 0).program()
     out = to_device(np.zeros(rows * (columns + 1), np.int32), device=device)
     function = device.load(write_kernel(program, threads, 64)).function("k")
-    estimate, write = remaining_lanes.count_replaced, gang_function.write_remaining
+    estimate, write = loops_left_late.count_replaced, gang_function.write_remaining
     with (
         config.cpu_form.scope(choose.choice(("auto", "vectors"))),
         config.cpu_width.scope(width),
-        patch.object(remaining_lanes, "count_replaced", lambda *given: few or estimate(*given)),
+        patch.object(loops_left_late, "count_replaced", lambda *given: few or estimate(*given)),
         patch.object(gang_function, "write_remaining", side_effect=write) as written,
     ):
         function.launch(BLOCKS, shape, pack(function.kernel, out.address, n))

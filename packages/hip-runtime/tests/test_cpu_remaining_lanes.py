@@ -10,9 +10,10 @@ import pytest
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.analyses import loops_left_late
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block
-from hip_runtime.drivers.cpu.vectorize import gang_function, remaining_lanes
+from hip_runtime.drivers.cpu.vectorize import gang_function
 from hip_runtime.drivers.cpu.vectorize.predicated_function import FewRemain, PredicatedFunction
 
 SEARCH = f"""
@@ -132,7 +133,7 @@ def test_the_last_lanes_go_on_alone(
     device: Device, written: list[int], monkeypatch: pytest.MonkeyPatch, few: int | None, width: int, block: int
 ) -> None:  # fmt: skip
     if few is not None:
-        monkeypatch.setattr(remaining_lanes, "count_replaced", lambda *_: few)
+        monkeypatch.setattr(loops_left_late, "count_replaced", lambda *_: few)
     n = 777
     numbers = np.random.default_rng(4).integers(2, 5000, n)
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
@@ -219,7 +220,7 @@ def test_loops_in_loops(
         is_inner = all(loop <= other for other in shapes.order.headers() if loop & other)
         return few if is_inner is (loops == "inner") else 0
 
-    monkeypatch.setattr(remaining_lanes, "count_replaced", choose)
+    monkeypatch.setattr(loops_left_late, "count_replaced", choose)
     n = 500
     numbers = np.random.default_rng(14).integers(2, 5000, n)
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):

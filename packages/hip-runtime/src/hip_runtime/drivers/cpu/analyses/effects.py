@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.model import Instruction
 
 DIVISIONS = frozenset({"sdiv", "udiv", "srem", "urem"})
 """Instructions that may trap, so that they must not be run speculatively."""
+
+TELLS_LANES = spmd.WAVE_WIDE | {spmd.LANE}
+"""Functions that tell the lanes of a wave apart, or combine what they have."""
 
 _WRITES = frozenset({"store", "atomicrmw", "cmpxchg", "fence"})
 

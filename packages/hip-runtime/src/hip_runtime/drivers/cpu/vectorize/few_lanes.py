@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.analyses.effects import TELLS_LANES
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import is_combinable
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
@@ -45,8 +45,6 @@ mask, and is asked whether any lane runs it."""
 _TAKEN_APART = 17
 """Instructions of a single thread that take as long as it takes more to do an atomic operation for a lane, one lane
 after another, than for a thread that runs alone: operands and results go through memory, and so do masks."""
-
-_PLACED = spmd.WAVE_WIDE | {spmd.LANE}
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def find_data_check(shapes: VectorShapes, early_exits: dict[Block, Block], width
     values = [value for block in shapes.order.blocks for value in block.instructions]
     if found is None or width < 2 * _LARGEST_PART or len(values) > _MOST_INSTRUCTIONS:
         return None
-    if any(value.opcode == "alloca" or value.callee in _PLACED for value in values):
+    if any(value.opcode == "alloca" or value.callee in TELLS_LANES for value in values):
         return None
     repeated = [value for value in values if shapes.order.loops[shapes.homes[value]]]
     apart = sum(_is_taken_apart(value, shapes) for value in repeated)

@@ -16,6 +16,7 @@ from hip_runtime.drivers.cpu.analyses.coherent_divisions import find_coherent_wi
 from hip_runtime.drivers.cpu.analyses.double_width import gains_by_double_width
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES
+from hip_runtime.drivers.cpu.analyses.loops_left_late import find_loops_left_late
 from hip_runtime.drivers.cpu.analyses.register_pressure import fills_registers_in_loops
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.analyses.vector_shapes import LaneShapes, VectorShapes
@@ -37,7 +38,7 @@ from hip_runtime.drivers.cpu.vectorize.first_lanes import FirstLanesWidener, has
 from hip_runtime.drivers.cpu.vectorize.gang_lanes import align_lanes, fit_waves, place_in_row
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
 from hip_runtime.drivers.cpu.vectorize.private_memory import PrivateMemory
-from hip_runtime.drivers.cpu.vectorize.remaining_lanes import find_loops_left_late, write_remaining
+from hip_runtime.drivers.cpu.vectorize.remaining_lanes import write_remaining
 from hip_runtime.drivers.cpu.vectorize.row_loops import read_rows
 from hip_runtime.drivers.cpu.vectorize.row_parts import gains_by_width, write_parts
 from hip_runtime.drivers.cpu.vectorize.row_split import RowSplit, split_rows
@@ -277,17 +278,13 @@ class GangFunction:
     def _write_remaining(self, function: PredicatedFunction) -> None:
         """Write what runs the lanes that remain in the loops of *function*."""
 
-        def make_widener(
-            loop: Function, arguments: list[ir.Value], lane: VectorBuilder, demotable: frozenset[Instruction]
-        ) -> Widener:
+        def make_widener(loop: Function, arguments: list[ir.Value], lane: VectorBuilder) -> Widener:
             shapes = LaneShapes(loop, {}, self._size_of, self.privates.stride, lanes_consecutive=False)
-            return Widener(
-                lane, shapes, self._item, self._symbols, self._entry, arguments, {}, self._variants, demotable
-            )  # fmt: skip
+            return Widener(lane, shapes, self._item, self._symbols, self._entry, arguments, {}, self._variants)
 
         with remarks.muted():
             for few in function.few_remain:
-                write_remaining(function, few, self._graph, self._demotable, make_widener)
+                write_remaining(function, few, self._graph, make_widener)
 
     def _write_few(self, few: FewLanes, lane: GangFunction, arguments: list[ir.Value], done: ir.Block) -> None:
         builder = self._builder

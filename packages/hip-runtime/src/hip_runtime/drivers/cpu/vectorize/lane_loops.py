@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hip_runtime.drivers.cpu.analyses.known_ranges import constant
+from hip_runtime.drivers.cpu.analyses.loops_left_late import find_exits
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.clone import copy_blocks
 from hip_runtime.drivers.cpu.ir.model import Argument, Block, Function, Instruction, Value
@@ -20,7 +21,7 @@ class LaneLoop:
 
     Its arguments, behind those of the kernel, are the values of *phis*, which are those of the header, and of *inputs*,
     and addresses: for the number of the exit that the thread takes, for what *joins* are there, and for what *outputs*
-    are. *copied* maps its instructions to those of the loop."""
+    are."""
 
     function: Function
     header: Block
@@ -29,13 +30,6 @@ class LaneLoop:
     exits: list[tuple[Block, Block]]
     joins: list[Instruction]
     outputs: list[Instruction]
-    copied: dict[Instruction, Instruction]
-
-
-def find_exits(loop: frozenset[Block], shapes: VectorShapes) -> list[tuple[Block, Block]]:
-    """The branches out of *loop*: from which block, and to which."""
-    inside = [block for block in shapes.order.blocks if block in loop]
-    return [(block, target) for block in inside for target in shapes.successors(block) if target not in loop]
 
 
 def extract_loop(
@@ -77,10 +71,7 @@ class _Extraction:
             *self._kernel.arguments, *self._initial, *self._known.values(), self._exit_place, *self._places.values()
         ]  # fmt: skip
         function = Function(self._kernel.name, arguments, [start, *self._copies.blocks.values(), *ends])
-        copied = {copy: original for original, copy in self._copies.values.items()}
-        return LaneLoop(
-            function, self._blocks[0], self._phis, self._inputs, self._exits, self._joins, self._outputs, copied
-        )
+        return LaneLoop(function, self._blocks[0], self._phis, self._inputs, self._exits, self._joins, self._outputs)
 
     def _enter(self) -> Block:
         """The block that begins the first iteration."""

@@ -8,139 +8,40 @@ code runs the rest of the loop for each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from llvmlite import ir
 
-from hip_devicelib import spmd
-from hip_runtime.drivers.cpu.analyses.cost_model import count_replaced
-from hip_runtime.drivers.cpu.analyses.effects import has_effect
-from hip_runtime.drivers.cpu.analyses.monotonic_conditions import is_decided_by_ends
-from hip_runtime.drivers.cpu.analyses.private_arrays import private_array_of
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
-from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
-from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
-from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import Function, Instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, allocate
 from hip_runtime.drivers.cpu.vectorize.crossing_values import incoming_value
 from hip_runtime.drivers.cpu.vectorize.few_lanes import each_lane
-from hip_runtime.drivers.cpu.vectorize.lane_loops import LaneLoop, extract_loop, find_exits
+from hip_runtime.drivers.cpu.vectorize.lane_loops import LaneLoop, extract_loop
 from hip_runtime.drivers.cpu.vectorize.lane_operands import OfLane, element_address, take_lanes
 from hip_runtime.drivers.cpu.vectorize.predicated_function import FewRemain, PredicatedFunction
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 from hip_runtime.drivers.cpu.vectorize.widen import Widener
 
-_FEWEST = 2
-"""Lanes that have to be few at least: the loop is compiled twice for them."""
-
-_MOST_INSTRUCTIONS = 100
-"""The most instructions of a loop that is written once more for single threads."""
-
-_PLACED = spmd.WAVE_WIDE | {spmd.LANE}
-
-MakeWidener = Callable[[Function, list[ir.Value], VectorBuilder, frozenset[Instruction]], Widener]
-"""Makes what writes a function with arguments for a single thread, in which some atomic operations are demoted."""
-
-
-def find_loops_left_late(shapes: VectorShapes, size_of: SizeOf, width: int) -> dict[Block, int]:
-    """The headers of the loops that lanes leave one after another, and of which few lanes take less time one after
-    another than an iteration takes the gang; with how many are few."""
-    if any(value.callee in _PLACED for value in shapes.homes):
-        return {}
-    found: dict[frozenset[Block], int] = {}
-    for loop in shapes.order.headers():
-        is_inside = any(loop < outer for outer in found)
-        if not is_inside and loop <= shapes.masked and _may_run_apart(loop, shapes):
-            few = count_replaced(loop, shapes, size_of, width)
-            if few >= _FEWEST:
-                found[loop] = few
-    return {shapes.order.headers()[loop]: few for loop, few in found.items()}
-
-
-def _may_run_apart(loop: frozenset[Block], shapes: VectorShapes) -> bool:
-    """Whether lanes leave *loop* in different iterations, and what it does for one does not depend on others."""
-    values = [value for block in loop for value in block.instructions]
-    if len(values) > _MOST_INSTRUCTIONS or not any(
-        _leave_apart(*leaving, shapes) for leaving in find_exits(loop, shapes)
-    ):
-        return False
-    if any(isinstance(value.type, ir.LiteralStructType | ir.ArrayType) for value in values):
-        return False
-    if not _find_private(values) <= _find_indexed(loop, shapes):
-        return False
-    return not any(
-        has_effect(value) and (value.opcode != "store" or value.volatile or value.atomic) for value in values
-    )
-
-
-def _leave_apart(block: Block, target: Block, shapes: VectorShapes) -> bool:
-    """Whether lanes go from *block* to *target*, out of a loop, in different iterations, and not only within a gang
-    that reaches over the end of what all of them go through."""
-    end = block.terminator
-    if block not in shapes.divergent or end.opcode != "br":
-        return block in shapes.divergent
-    return not is_decided_by_ends(shapes, end.operands[0], block, target is not end.targets[0])
-
-
-def _find_private(values: Iterable[Instruction]) -> set[Instruction]:
-    """The private arrays that *values* are computed from."""
-    found = (private_array_of(operand) for value in values for operand in value.operands)
-    return {array for array in found if array is not None}
-
-
-def _find_indexed(loop: frozenset[Block], shapes: VectorShapes) -> set[Instruction]:
-    """The private arrays that *loop* accesses at places which data tells, so that LLVM cannot keep them in registers:
-    it could not if one lane's address were known at run time only, either."""
-    found: set[Instruction] = set()
-    for block in loop:
-        for address in block.instructions:
-            array = private_array_of(address) if address.opcode == "getelementptr" else None
-            if array is not None and any(_depends_on_data(index, loop, shapes) for index in address.operands[1:]):
-                found.add(array)
-    return found
-
-
-def _depends_on_data(index: Value, loop: frozenset[Block], shapes: VectorShapes) -> bool:
-    """Whether *index* is more than a constant, and than what counts the iterations of a loop in *loop* that has
-    constant bounds."""
-    header = next(block for block in shapes.order.blocks if block in loop)
-    waiting, seen = [index], {index}
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, Constant):
-            continue
-        home = shapes.homes.get(value) if isinstance(value, Instruction) else None
-        if not isinstance(value, Instruction) or home not in loop or value.opcode == "load":
-            return True
-        if value.opcode == "phi" and home is header:
-            return True
-        waiting += set(value.operands) - seen
-        seen.update(value.operands)
-    return False
+MakeWidener = Callable[[Function, list[ir.Value], VectorBuilder], Widener]
+"""Makes what writes a function with arguments for a single thread."""
 
 
 def write_remaining(
-    function: PredicatedFunction, few: FewRemain, kernel: Function, demotable: frozenset[Instruction],
-    make_widener: MakeWidener,
+    function: PredicatedFunction, few: FewRemain, kernel: Function, make_widener: MakeWidener
 ) -> None:  # fmt: skip
     """Write what runs the lanes that are still in a loop where *function* leaves it."""
     shapes = function.shapes
     loop = next(loop for loop, header in shapes.order.headers().items() if header is few.header)
     outputs = [value for value, home in shapes.homes.items() if home in loop and value in function.live_outs]
-    extracted = extract_loop(kernel, loop, shapes, outputs)
-    demoted = frozenset(copy for copy, original in extracted.copied.items() if original in demotable)
-    _RemainingLanes(function, few, extracted, demoted, make_widener).write()
+    _RemainingLanes(function, few, extract_loop(kernel, loop, shapes, outputs), make_widener).write()
 
 
 class _RemainingLanes:
-    def __init__(
-        self, function: PredicatedFunction, few: FewRemain, loop: LaneLoop, demotable: frozenset[Instruction],
-        make_widener: MakeWidener,
-    ) -> None:  # fmt: skip
+    def __init__(self, function: PredicatedFunction, few: FewRemain, loop: LaneLoop, make_widener: MakeWidener) -> None:
         self._function = function
         self._few = few
         self._loop = loop
-        self._demotable = demotable
         self._make_widener = make_widener
         self._widener = function.widener
         self._builder = function.builder
@@ -189,7 +90,7 @@ class _RemainingLanes:
         builder = self._builder
         after = builder.append_basic_block("remaining.left")
         lane = VectorBuilder(builder, 1, self._widener.entry)
-        widener = self._make_widener(self._loop.function, arguments, lane, self._demotable)
+        widener = self._make_widener(self._loop.function, arguments, lane)
         PredicatedFunction(widener, None, after, {}, None).write()
         builder.position_at_end(after)
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 
 from llvmlite import ir
 
-from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
-from hip_runtime.drivers.cpu.analyses.effects import has_effect
+from hip_runtime.drivers.cpu.analyses.effects import TELLS_LANES, has_effect
 from hip_runtime.drivers.cpu.analyses.known_ranges import constant
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
@@ -69,7 +68,7 @@ def split_rows(
     A gang that is to end with its row takes a new early exit then, which *early_exits* gets; if it *exits*, so does
     every gang that is not in one row.
     """
-    if any(value.opcode == "alloca" or value.callee in _PLACED for value in function.instructions()):
+    if any(value.opcode == "alloca" or value.callee in TELLS_LANES for value in function.instructions()):
         return None
     coherent = {guard.block: [guard.coherent] for guard in guards}
     before = _reach(function, {**coherent, guards[-1].block: []})
@@ -117,9 +116,6 @@ def _knows_first(shapes: VectorShapes) -> bool:
         for value in block.instructions
         if value.opcode == FIRST
     )
-
-
-_PLACED = spmd.WAVE_WIDE | {spmd.LANE}
 
 
 def _require_rows(guard: RowGuard, width: int) -> Value:

@@ -36,7 +36,7 @@ from hip_runtime.drivers.cpu.analyses.unit_stride_loops import UnitStrideLoops
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1
-from hip_runtime.drivers.cpu.object_code.host_machine import has_mask_registers
+from hip_runtime.drivers.cpu.object_code.host_machine import has_mask_registers, vector_bytes
 from hip_runtime.errors import UnsupportedError
 
 MAX_STRIDE = 4
@@ -125,6 +125,9 @@ have begun, a search in a tree of boxes takes twice as long as with three quarte
 _COMBINED = 8
 """Instructions that combine the operands that all lanes have for one atomic operation."""
 
+_MEASURED_BYTES = 64
+"""Of the vectors that costs were measured with."""
+
 _TRIP_COUNT = 8
 _MAX_DEPTH = 5
 
@@ -193,7 +196,8 @@ def count_replaced(
 ) -> int:  # fmt: skip
     """How many threads one after another take no longer for the rest of *loop* than a gang of *width* lanes."""
     scalar, vector = _Estimate(shapes, size_of, width).of_iteration(loop)
-    return min(round(_LATE * vector * width / (_LATE * scalar + _TAKEN_OUT)), int(_MOST_TAKEN_OUT * width))
+    gang = vector * width * _MEASURED_BYTES / vector_bytes()
+    return min(round(_LATE * gang / (_LATE * scalar + _TAKEN_OUT)), int(_MOST_TAKEN_OUT * width))
 
 
 class _Estimate:

@@ -799,7 +799,9 @@ def check_left_apart_case(device: Device, seed: int) -> int:
     with (
         config.cpu_form.scope(choose.choice(("auto", "vectors"))),
         config.cpu_width.scope(width),
-        patch.object(loops_left_late, "count_replaced", lambda *given: few or estimate(*given)),
+        patch.object(
+            loops_left_late, "count_replaced", lambda loops, *rest: [few or count for count in estimate(loops, *rest)]
+        ),
         patch.object(gang_function, "write_remaining", side_effect=write) as written,
     ):
         function.launch(BLOCKS, shape, pack(function.kernel, out.address, n))

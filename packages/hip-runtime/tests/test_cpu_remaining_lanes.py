@@ -133,7 +133,7 @@ def test_the_last_lanes_go_on_alone(
     device: Device, written: list[int], monkeypatch: pytest.MonkeyPatch, few: int | None, width: int, block: int
 ) -> None:  # fmt: skip
     if few is not None:
-        monkeypatch.setattr(loops_left_late, "count_replaced", lambda *_: few)
+        monkeypatch.setattr(loops_left_late, "count_replaced", lambda loops, *_: [few for _ in loops])
     n = 777
     numbers = np.random.default_rng(4).integers(2, 5000, n)
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
@@ -216,9 +216,9 @@ def test_loops_in_loops(
 ) -> None:  # fmt: skip
     """A lane runs the rest of the outer loop alone, or of an iteration's inner loop, which it gets to again."""
 
-    def choose(loop: frozenset[Block], shapes: VectorShapes, *_: Any) -> int:
-        is_inner = all(loop <= other for other in shapes.order.headers() if loop & other)
-        return few if is_inner is (loops == "inner") else 0
+    def choose(given: list[frozenset[Block]], shapes: VectorShapes, *_: Any) -> list[int]:
+        inner = [all(loop <= other for other in shapes.order.headers() if loop & other) for loop in given]
+        return [few if is_inner is (loops == "inner") else 0 for is_inner in inner]
 
     monkeypatch.setattr(loops_left_late, "count_replaced", choose)
     n = 500

@@ -19,9 +19,12 @@ class Parameters:
         self._signature = inspect.signature(function)
         self.rest = rest_of(function)
         self.names = tuple(name for name in self._signature.parameters if name != self.rest)
-        parameters = self._signature.parameters
-        self.required = tuple(name for name in self.names if parameters[name].default is inspect.Parameter.empty)
+
+    @property
+    def required(self) -> tuple[str, ...]:
         """The names of those that have no default."""
+        parameters = self._signature.parameters
+        return tuple(name for name in self.names if parameters[name].default is inspect.Parameter.empty)
 
     def names_of(self, args: Sequence[Any]) -> tuple[str, ...]:
         """What messages call each of *args*: the names of the parameters, as many as there are at least."""

@@ -8,7 +8,7 @@ gather."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 
 from llvmlite import ir
@@ -192,12 +192,16 @@ def find_near(shapes: VectorShapes, size_of: Callable[[ir.Type], int], most: int
 
 
 def count_replaced(
-    loop: frozenset[Block], shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int
-) -> int:  # fmt: skip
-    """How many threads one after another take no longer for the rest of *loop* than a gang of *width* lanes."""
-    scalar, vector = _Estimate(shapes, size_of, width).of_iteration(loop)
-    gang = vector * width * _MEASURED_BYTES / vector_bytes()
-    return min(round(_LATE * gang / (_LATE * scalar + _TAKEN_OUT)), int(_MOST_TAKEN_OUT * width))
+    loops: Sequence[frozenset[Block]], shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int
+) -> list[int]:  # fmt: skip
+    """How many threads one after another take no longer for the rest of each of *loops* than a gang of *width*
+    lanes."""
+    estimate = _Estimate(shapes, size_of, width)
+    found = []
+    for scalar, vector in map(estimate.of_iteration, loops):
+        gang = vector * width * _MEASURED_BYTES / vector_bytes()
+        found.append(min(round(_LATE * gang / (_LATE * scalar + _TAKEN_OUT)), int(_MOST_TAKEN_OUT * width)))
+    return found
 
 
 class _Estimate:
@@ -278,9 +282,9 @@ class _Estimate:
     def of_iteration(self, loop: frozenset[Block]) -> tuple[float, float]:
         """The cost of an iteration of *loop* for a thread that runs alone, and for a lane."""
         scalar = vector = 0.0
-        depth = 1 + min(len(self._shapes.order.loops[block]) for block in loop)
+        depth = min(len(self._shapes.order.loops[block]) for block in loop)
         for block in loop:
-            weight = float(_TRIP_COUNT ** min(1 + len(self._shapes.order.loops[block]) - depth, _MAX_DEPTH))
+            weight = float(_TRIP_COUNT ** min(len(self._shapes.order.loops[block]) - depth, _MAX_DEPTH))
             costs = [self._costs(value, block) for value in block.instructions]
             scalar += weight * sum(cost for cost, _ in costs)
             vector += weight * sum(cost for _, cost in costs)

@@ -32,14 +32,13 @@ def find_loops_left_late(shapes: VectorShapes, size_of: SizeOf, width: int) -> d
     another than an iteration takes the gang; with how many are few."""
     if any(value.callee in TELLS_LANES for value in shapes.homes):
         return {}
+    headers = shapes.order.headers()
+    loops = [loop for loop in headers if loop <= shapes.masked and _may_run_apart(loop, shapes)]
     found: dict[frozenset[Block], int] = {}
-    for loop in shapes.order.headers():
-        is_inside = any(loop < outer for outer in found)
-        if not is_inside and loop <= shapes.masked and _may_run_apart(loop, shapes):
-            few = count_replaced(loop, shapes, size_of, width)
-            if few >= _FEWEST:
-                found[loop] = few
-    return {shapes.order.headers()[loop]: few for loop, few in found.items()}
+    for loop, few in zip(loops, count_replaced(loops, shapes, size_of, width) if loops else [], strict=True):
+        if few >= _FEWEST and not any(loop < outer for outer in found):
+            found[loop] = few
+    return {headers[loop]: few for loop, few in found.items()}
 
 
 def _may_run_apart(loop: frozenset[Block], shapes: VectorShapes) -> bool:

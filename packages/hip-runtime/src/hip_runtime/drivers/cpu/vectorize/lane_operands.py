@@ -115,3 +115,8 @@ def _spill(code: GangValues, kind: ir.Type, whole: ir.Value) -> OfLane:
 def element_address(builder: ir.IRBuilder, place: ir.Value, kind: ir.Type, lane: ir.Value) -> ir.Value:
     """The address of the element of *lane* in an array of *kind* at *place*."""
     return builder.gep(place, [builder.zext(lane, I64)], inbounds=True, source_etype=kind)
+
+
+def stored_type(kind: ir.Type) -> ir.Type:
+    """What an array of the lanes' values of *kind* has as elements."""
+    return I8 if kind == I1 else kind

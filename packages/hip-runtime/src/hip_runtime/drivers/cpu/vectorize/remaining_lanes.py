@@ -14,11 +14,11 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.ir.model import Function, Instruction
-from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, allocate
+from hip_runtime.drivers.cpu.llvmir import I1, I32, allocate
 from hip_runtime.drivers.cpu.vectorize.crossing_values import incoming_value
 from hip_runtime.drivers.cpu.vectorize.few_lanes import each_lane
 from hip_runtime.drivers.cpu.vectorize.lane_loops import LaneLoop, extract_loop
-from hip_runtime.drivers.cpu.vectorize.lane_operands import OfLane, element_address, take_lanes
+from hip_runtime.drivers.cpu.vectorize.lane_operands import OfLane, element_address, stored_type, take_lanes
 from hip_runtime.drivers.cpu.vectorize.predicated_function import FewRemain, PredicatedFunction
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 from hip_runtime.drivers.cpu.vectorize.widen import Widener
@@ -63,7 +63,9 @@ class _RemainingLanes:
         first = item.layout.load(builder, kernel_arguments[0], "thread", item.axes[0])
         behind = builder.append_basic_block("remaining.done")
         with each_lane(lanes, item, kernel_arguments[0], bits, behind) as (lane, bit):
-            addresses = [element_address(builder, place, _stored(value.type), lane) for value, place in places.items()]
+            addresses = [
+                element_address(builder, place, stored_type(value.type), lane) for value, place in places.items()
+            ]
             arguments = [*kernel_arguments, *(value(lane) for value in values), exit_place, *addresses]
             self._run(arguments)
             number = builder.load(exit_place, typ=I32)
@@ -81,7 +83,7 @@ class _RemainingLanes:
         return take_lanes(self._widener, phi, self._builder.load(place, typ=kind))
 
     def _place(self, value: Instruction) -> ir.Value:
-        place = allocate(self._widener.entry, ir.ArrayType(_stored(value.type), self._lanes.width), "remaining")
+        place = allocate(self._widener.entry, ir.ArrayType(stored_type(value.type), self._lanes.width), "remaining")
         place.align = 64
         return place
 
@@ -114,9 +116,5 @@ class _RemainingLanes:
     def _collect(self, value: Instruction, places: Mapping[Instruction, ir.Value]) -> ir.Value:
         """What was stored for each lane."""
         builder, lanes = self._builder, self._lanes
-        loaded = builder.load(places[value], typ=lanes.type_of(_stored(value.type)), align=64)
+        loaded = builder.load(places[value], typ=lanes.type_of(stored_type(value.type)), align=64)
         return builder.trunc(loaded, lanes.type_of(I1)) if value.type == I1 else loaded
-
-
-def _stored(kind: ir.Type) -> ir.Type:
-    return I8 if kind == I1 else kind

@@ -10,7 +10,7 @@ from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
 from hip_runtime.drivers.cpu.vectorize.active_lanes import each_active_lane
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
-from hip_runtime.drivers.cpu.vectorize.lane_operands import element_address, prepare_operands
+from hip_runtime.drivers.cpu.vectorize.lane_operands import element_address, prepare_operands, stored_type
 
 
 class Scalarizer:
@@ -33,7 +33,7 @@ class Scalarizer:
         code, builder, lanes = self._code, self._builder, self._lanes
         self._operands = prepare_operands(code, self._instruction)
         self._results = [
-            allocate(code.entry, ir.ArrayType(_stored(kind), lanes.width), "results") for kind in self._kinds
+            allocate(code.entry, ir.ArrayType(stored_type(kind), lanes.width), "results") for kind in self._kinds
         ]
         if self._reads_thread:
             self._first = code.item.layout.load(builder, code.arguments[0], "thread", code.item.axes[0])
@@ -96,13 +96,13 @@ class Scalarizer:
         for number, (place, kind) in enumerate(zip(self._results, self._kinds, strict=True)):
             part = builder.extract_value(found, number) if isinstance(instruction.type, ir.LiteralStructType) else found
             part = builder.zext(part, I8) if kind == I1 else part
-            builder.store(part, element_address(builder, place, _stored(kind), lane))
+            builder.store(part, element_address(builder, place, stored_type(kind), lane))
 
     def _collect(self) -> ir.Value | None:
         builder, kind = self._builder, self._instruction.type
         parts = []
         for place, part in zip(self._results, self._kinds, strict=True):
-            loaded = builder.load(place, typ=self._lanes.type_of(_stored(part)), align=1)
+            loaded = builder.load(place, typ=self._lanes.type_of(stored_type(part)), align=1)
             parts.append(builder.trunc(loaded, self._lanes.type_of(I1)) if part == I1 else loaded)
         if not isinstance(kind, ir.LiteralStructType):
             return parts[0] if parts else None
@@ -110,7 +110,3 @@ class Scalarizer:
         for number, loaded in enumerate(parts):
             whole = builder.insert_value(whole, loaded, number)
         return whole
-
-
-def _stored(kind: ir.Type) -> ir.Type:
-    return I8 if kind == I1 else kind

@@ -10,7 +10,7 @@ import pytest
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.vectorize import gang_function, update_tables
+from hip_runtime.drivers.cpu.vectorize import gang_function, table_growth
 
 EXPAND = f"""
 define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %marks, ptr noalias %starts, ptr noalias %x, i64 %n) {{
@@ -215,8 +215,7 @@ def test_atomic_operations_of_marked_threads(
     device: Device, checks: list[bool], monkeypatch: pytest.MonkeyPatch, width: int, claims: bool
 ) -> None:  # fmt: skip
     """Those whose results are used are done in memory, others in tables and totals."""
-    monkeypatch.setattr(update_tables, "_FEWEST_THREADS", 64)
-    monkeypatch.setattr(update_tables, "_THREADS_PER_ELEMENT", 1)
+    monkeypatch.setattr(table_growth, "_ELEMENTS_PER_MISS", 1 << 20)
     claim = """
       %pair = cmpxchg ptr %owner, i32 -1, i32 %i.short monotonic monotonic
       %won = extractvalue { i32, i1 } %pair, 1

@@ -27,7 +27,7 @@ from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.analyses import cost_model
 from hip_runtime.drivers.cpu.finalise import finalise_kernel, list_kernel
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
-from hip_runtime.drivers.cpu.vectorize import memory_accesses, update_tables
+from hip_runtime.drivers.cpu.vectorize import memory_accesses, table_growth
 
 pytestmark = needs_x86
 
@@ -142,8 +142,7 @@ def test_sum_of_neighbours(device: Device, kind: Any) -> None:
 def test_atomic_operations_in_tables(
     device: Device, monkeypatch: pytest.MonkeyPatch, kind: str, operation: str
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(update_tables, "_FEWEST_THREADS", 64)
-    monkeypatch.setattr(update_tables, "_THREADS_PER_ELEMENT", 1)
+    monkeypatch.setattr(table_growth, "_ELEMENTS_PER_MISS", 1 << 20)
     names = {"i8": np.int8, "i16": np.uint16, "i32": np.int32, "i64": np.int64, "float": np.float32}
     dtype, update = names.get(kind, np.float64), {"add": np.add, "fadd": np.add, "umin": np.minimum, "min": np.minimum}
     body = f"""

@@ -14,7 +14,7 @@ from hip_devicelib.isolated_codegen import make_host_machine
 from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.ir.model import Atomic, Instruction
 from hip_runtime.drivers.cpu.llvmir import I64, PTR, VOID
-from hip_runtime.drivers.cpu.vectorize.table_contents import TableContents
+from hip_runtime.drivers.cpu.vectorize.table_contents import WHOLE, TableContents
 
 TIMES = 3_000_000
 KINDS = {"i8": (ir.IntType(8), np.int8), "i32": (ir.IntType(32), np.int32), "i64": (ir.IntType(64), np.int64)}
@@ -29,7 +29,7 @@ def write_repeating(contents: TableContents, kind: ir.Type) -> ir.Module:
         builder = ir.IRBuilder(function.append_basic_block())
         with counted(builder, "again", I64(0), I64(TIMES)):
             if name == "do":
-                builder.call(done, function.args)
+                builder.call(done, [*function.args, I64(0)])
             else:
                 place = builder.gep(function.args[2], [function.args[1]], source_etype=kind)
                 builder.atomic_rmw("add", place, kind(1), "monotonic")
@@ -63,3 +63,23 @@ def test_neighbours_are_updated_meanwhile(kind: str) -> None:
     expected = np.zeros(lanes, np.int64)
     expected[[0, 1, lanes - 1]] += np.array([3, 1, 6]) * TIMES
     np.testing.assert_array_equal(array, expected.astype(dtype))
+
+
+@pytest.mark.parametrize("start", [0, 1, WHOLE // 3, WHOLE - 1])
+@pytest.mark.parametrize("elements", [1, 8, 9, 100])
+@pytest.mark.parametrize("shift", [0, 8])
+@pytest.mark.sample(4)
+def test_workers_begin_in_different_parts(start: int, elements: int, shift: int) -> None:
+    kind = ir.IntType(64)
+    update = Instruction(kind, "atomicrmw", [], operation="add", atomic=Atomic(("monotonic",)), align=8)
+    module = ir.Module()
+    TableContents(update, kind(0), "contents").define(module).linkage = ""
+    memory = np.zeros(64 * 40, np.uint8)
+    begin = -memory.ctypes.data % 64
+    table, array = (memory[place : place + 64 * 16].view(np.int64) for place in (begin, begin + 64 * 16 + shift))
+    table[:elements] = np.arange(elements) % 5
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+    with llvm.create_mcjit_compiler(llvm.parse_assembly(str(module)), make_host_machine()) as engine:
+        engine.finalize_object()
+        call(engine.get_function_address("contents"))(table.ctypes.data, elements, array.ctypes.data, start)
+    np.testing.assert_array_equal(array, table)

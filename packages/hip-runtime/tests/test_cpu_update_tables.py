@@ -13,7 +13,7 @@ from spmd_blocks import kernel
 from spmd_kernels import pack
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.vectorize import memory_accesses, update_tables
+from hip_runtime.drivers.cpu.vectorize import memory_accesses, table_growth, update_tables
 from hip_runtime.drivers.cpu.vectorize.update_tables import UpdateTables
 from hip_runtime.errors import MemoryFaultError
 
@@ -29,9 +29,8 @@ BLOCKS = 40
 
 @pytest.fixture(autouse=True)
 def tabled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Kernels run in gangs, and few threads are enough; the operations that are written for a table are told."""
-    monkeypatch.setattr(update_tables, "_FEWEST_THREADS", 64)
-    monkeypatch.setattr(update_tables, "_THREADS_PER_ELEMENT", 1)
+    """Kernels run in gangs, and tables grow at once; the operations that are written for a table are told."""
+    monkeypatch.setattr(table_growth, "_ELEMENTS_PER_MISS", 1 << 20)
     told: list[str] = []
     update = UpdateTables.update
 
@@ -164,7 +163,7 @@ def test_only_some_lanes(device: Device) -> None:
 @pytest.mark.parametrize("size", [128, 1024, 4096])
 @pytest.mark.sample(2)
 def test_elements_behind_a_table(device: Device, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(update_tables, "_BYTES", size)
+    monkeypatch.setattr(update_tables, "KEPT_BYTES", size)
     bins = np.random.default_rng(4).integers(0, 2000, BLOCKS * THREADS).astype(np.int32)
     body = SCATTER.format(kind="i32", element="i32", operation="add", least=0)
     found, *_ = run(device, body, [np.zeros(2000, np.int32), bins, np.ones_like(bins)])
@@ -399,7 +398,7 @@ def test_threads_find_what_they_did(device: Device, monkeypatch: pytest.MonkeyPa
 def check_program(device: Device, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Run the program of *seed* beside NumPy."""
     program, choose = Program(seed), random.Random(seed)
-    monkeypatch.setattr(update_tables, "_BYTES", choose.choice((2048, 1 << 18)))
+    monkeypatch.setattr(update_tables, "KEPT_BYTES", choose.choice((2048, 1 << 18)))
     blocks, threads = choose.choice(((40, 75), (33, 64), (5, 300), (12, (16, 8)), (2, 32)))
     count = blocks * int(np.prod(threads))
     generator = np.random.default_rng(seed)
@@ -600,7 +599,7 @@ def test_operations_that_follow_one_another(
     device: Device, joined: list[int], monkeypatch: pytest.MonkeyPatch, least: int, size: int, width: int
 ) -> None:  # fmt: skip
     """The tables have all elements, or some of them, or none but the first."""
-    monkeypatch.setattr(update_tables, "_BYTES", size)
+    monkeypatch.setattr(update_tables, "KEPT_BYTES", size)
     total, bins = BLOCKS * THREADS, 400 if size == 4096 else 12
     generator = np.random.default_rng(least)
     places = generator.integers(0, bins, total).astype(np.int32)

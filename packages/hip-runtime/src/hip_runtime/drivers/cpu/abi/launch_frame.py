@@ -45,17 +45,18 @@ PROGRAM = Struct(
 range of its machine code and the kernel's name, which are set when it is loaded; what tells how many blocks have to
 run, of type `LIMIT_TYPE`, null if that is all; whether the launching thread has to run all blocks itself, one after
 another; the threads of a block along x, for code that runs blocks of several lengths; into how many chunks the blocks
-of a launch are divided for each thread of the processor; at which byte of the arguments the address of the blocks'
-words is, if they wait for the grid, else `NO_WORDS`; and how many blocks along which axis have to be in a chunk, so
-that their threads fill a gang."""
+of a launch are divided for each thread of the processor, which kernels with tables learn from the last launch; at which
+byte of the arguments the address of the blocks' words is, if they wait for the grid, else `NO_WORDS`; and how many
+blocks along which axis have to be in a chunk, so that their threads fill a gang."""
 
 NO_WORDS = -1
 
 CHUNKS_PER_THREAD = 8
 """Into how many chunks the blocks of a launch are divided for each thread: more balance better, fewer cost less."""
 
-CHUNKS_WITH_TABLES = 2
-"""The same for kernels whose workers keep tables: a worker runs one chunk."""
+CHUNKS_WITH_TABLES = 1
+"""The same where workers keep large tables: each worker does what is in its tables in the end, which takes longer than
+threads wait for each other."""
 
 UNKNOWN_COST = -1.0
 
@@ -68,6 +69,7 @@ LIMIT_TYPE = ir.FunctionType(I64, [PTR])
 """Type of the function that takes the frame of a launch and returns how many blocks have to run, 1 at least: the others
 do nothing."""
 
-WORKER_RECORD = Struct(chunk=I64, memory=PTR, states=PTR)
+WORKER_RECORD = Struct(chunk=I64, memory=PTR, states=PTR, kept=PTR)
 """What a worker records for whoever has to clean up after it if it does not return: the first block of its current
-chunk, heap memory to free, and the address of the thread states (`thread_states`), or null."""
+chunk, heap memory to free, and the address of the thread states (`thread_states`), or null. It is given where its CPU
+thread has *kept* memory, see `kept_memory`."""

@@ -78,16 +78,15 @@ class KeepsResults(Protocol):
 class KeepsTables(Protocol):
     """What writes the tables of a worker, see `vectorize.update_tables`."""
 
-    def allocate(self, builder: ir.IRBuilder, place: ir.Value) -> None:
-        """Write the allocation of the tables."""
-
     def write_start(
-        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], first: ir.Value
+        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], notes: ir.Value
     ) -> None:  # fmt: skip
-        """Write what a worker does before its first chunk of blocks, which begins with *first*."""
+        """Write what a worker with a record *notes* does before its blocks."""
 
-    def write_end(self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
-        """Write what a worker does behind its last chunk of blocks."""
+    def write_end(
+        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], notes: ir.Value
+    ) -> None:  # fmt: skip
+        """Write what it does behind them."""
 
     def serves(self, code: Any, update: Instruction) -> bool:
         """Whether lanes do *update* by `update` or `update_element`."""
@@ -98,8 +97,13 @@ class KeepsTables(Protocol):
     def find_elements(self, code: Any, update: Instruction, addresses: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The numbers of the elements at *addresses*, and whether the table has those of all active lanes."""
 
-    def update_element(self, code: Any, update: Instruction, index: ir.Value, value: ir.Value) -> None:
-        """Do *update* with *value* on the element with the number *index*, which its table has."""
+    def find_memory(self, code: Any, update: Instruction) -> ir.Value:
+        """Where the elements of the table for *update* are."""
+
+    def update_element(
+        self, code: Any, update: Instruction, memory: ir.Value, index: ir.Value, value: ir.Value
+    ) -> None:  # fmt: skip
+        """Do *update* with *value* on the element with the number *index* in *memory*."""
 
     def update(self, code: Any, update: Instruction, operands: Sequence[ir.Value]) -> None:
         """Do *update* with the *operands* of one lane."""

@@ -21,7 +21,6 @@ from hip_devicelib.codeobject import Kernel, Parameter
 from hip_runtime.drivers.cpu.abi.grid_context import ALIGNMENT
 from hip_runtime.drivers.cpu.abi.launch_frame import (
     CHUNKS_PER_THREAD,
-    CHUNKS_WITH_TABLES,
     FRAME,
     NO_WORDS,
     PROGRAM,
@@ -92,9 +91,6 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
     if item.waits_for_grid:
         _store_contexts(item, builder, place, grid)
 
-    if item.tables is not None:
-        item.tables.allocate(builder, place)
-
     @contextmanager
     def each_block(first: ir.Value, limit: ir.Value) -> Iterator[None]:
         with _blocks(item, builder, first, limit, grid) as (number, indices):
@@ -109,7 +105,7 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
     number = first if item.axes == ALONG_X else _count_along_x(builder, _split_number(item, builder, first, grid), grid)
     store_atomic(builder, number, WORKER_RECORD.field(builder, notes, "chunk"))
     if item.tables is not None:
-        item.tables.write_start(builder, place, arguments, first)
+        item.tables.write_start(builder, place, arguments, notes)
     start = builder.block
     body(builder, place, arguments, Blocks(first, limit, each_block))
     if item.totals is not None:
@@ -117,7 +113,7 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
     if item.kept is not None:
         item.kept.write(builder, place, start)
     if item.tables is not None:
-        item.tables.write_end(builder, place, arguments)
+        item.tables.write_end(builder, place, arguments, notes)
     builder.ret(builder.sub(limit, first))
     _define_program(module, worker, kernel, item)
 
@@ -161,7 +157,7 @@ def _define_program(module: ir.Module, worker: ir.Function, kernel: Kernel, item
     unknown = I64(0)
     cost = ir.DoubleType()(UNKNOWN_COST)
     words = _hidden(item, kernel.argument_bytes).get("block_words", NO_WORDS)
-    parts = 1 if item.takes_turns else CHUNKS_PER_THREAD if item.tables is None else CHUNKS_WITH_TABLES
+    parts = 1 if item.takes_turns else CHUNKS_PER_THREAD
     numbers = int(item.observed), item.block[0], parts, words, item.blocks_of_gang, item.axes[0]
     last = map(I32, numbers)
     limit = PTR(None) if item.limit is None else function_address(item.limit)

@@ -349,7 +349,7 @@ class _Estimate:
         alone = _OPAQUE if is_in_block_memory(address) else _LOCKED if _is_locked(value) else _REPLACED
         if is_combinable(value, block, self._shapes):
             return alone, _COMBINED * _LANE + alone / self._width
-        if value.is_tabled and self._shapes.of(address, block) is VARYING:
+        if value.table is not None and self._shapes.of(address, block) is VARYING:
             return alone, _TABLED
         return alone, alone + _SCALARIZED - _OPAQUE
 

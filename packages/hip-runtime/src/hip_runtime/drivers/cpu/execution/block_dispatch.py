@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.launch_frame import (
-    CHUNKS_WITH_TABLES,
     FAULT_FIELDS,
     FRAME,
     LIMIT_TYPE,
@@ -268,10 +267,6 @@ def _choose_chunk(
     whole gangs: threads of half a gang take as long as those of a whole one, or longer."""
     cost, known = _load_cost(builder, program)
     parts = PROGRAM.load(builder, program, "parts")
-    # One thread needs no balance, and does what is in tables once.
-    has_tables = builder.icmp_unsigned("==", parts, I32(CHUNKS_WITH_TABLES))
-    is_alone = builder.icmp_unsigned("==", threads, I64(1))
-    parts = builder.select(builder.and_(has_tables, is_alone), I32(1), parts)
     chunk = builder.udiv(left, builder.mul(threads, builder.zext(parts, I64)))
     chunk = _blocks_in(builder, cost, POLL_NANOSECONDS, chunk)
     chunk = builder.select(known, chunk, builder.udiv(left, I64(FIRST_CHUNKS)))

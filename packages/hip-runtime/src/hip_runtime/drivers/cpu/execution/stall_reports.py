@@ -46,6 +46,7 @@ class _Record(ctypes.Structure):
         ("chunk", ctypes.c_int64),
         ("memory", ctypes.c_uint64),
         ("states", ctypes.c_uint64),
+        ("kept", ctypes.c_uint64),
     )
 
 
@@ -71,6 +72,7 @@ class _Slot(ctypes.Structure):
         ("sampled", ctypes.c_uint64),
         ("samples", ctypes.c_uint64),
         ("stack", ctypes.c_uint64),
+        ("kept", ctypes.c_uint64),
         ("next", ctypes.c_uint64),
     )
 

@@ -33,9 +33,10 @@ RECORD = Struct(
     place=ir.ArrayType(I64, 64),  # a jmp_buf: 200 bytes on x86-64, 312 on aarch64 with glibc
     frame=PTR,
     outer=PTR,  # the record of the run during which a Python handler made this launch
-    chunk=I64,  # first block of the chunk that is being run; from here on they are `launch_frame.NOTES`
+    chunk=I64,  # first block of the chunk that is being run; from here on this is a `launch_frame.WORKER_RECORD`
     memory=PTR,  # from the heap, for the block that is being run, or null
     states=PTR,  # the sync point at which each of its threads waits, or null if that is not recorded
+    kept=PTR,  # where the slot has the address of kept memory
 )
 """One call of a worker, on the stack of the thread."""
 
@@ -58,6 +59,7 @@ SLOT = Struct(
     sampled=I64,  # the number of samples
     samples=PTR,  # room for `SAMPLES` of them
     stack=PTR,  # the stack for signal handlers, if the thread had none
+    kept=PTR,  # memory for workers, see `abi.kept_memory`, or null
     next=PTR,
 )
 """What is known of one thread. All but the thread itself only read most of it."""
@@ -231,6 +233,8 @@ class ThreadSlotsBuilder:
         with builder.if_then(same):
             _STACK.store(builder, I32(_STACK_OFF), stack, "flags")
             builder.call(self._libc["sigaltstack"], [stack, PTR(None)])
+        builder.call(self._libc["free"], [SLOT.load(builder, slot, "kept")])
+        SLOT.store(builder, PTR(None), slot, "kept")
         SLOT.store_atomic(builder, I32(0), slot, "thread")
         builder.ret_void()
         return function
@@ -279,6 +283,7 @@ class ThreadSlotsBuilder:
         RECORD.store(builder, I64(-1), record, "chunk")
         for name in ("memory", "states"):
             RECORD.store_atomic(builder, PTR(None), record, name)
+        RECORD.store(builder, SLOT.field(builder, slot, "kept"), record, "kept")
         SLOT.store(builder, FRAME.load(builder, frame, "launch"), slot, "running")
         self._count_run(builder, slot)
         status = builder.call(setjmp, [RECORD.field(builder, record, "place")])

@@ -90,8 +90,8 @@ class Instruction(Value):
     """Of ``atomicrmw``."""
     total: int | None = None
     """Of ``atomicrmw``: the number of the total of a chunk of blocks in which its operands are collected."""
-    is_tabled: bool = False
-    """Of ``atomicrmw``: whether its operands may be combined in a table of the worker."""
+    table: int | None = None
+    """Of ``atomicrmw``: the number of the worker's table in which its operands may be combined."""
     meets_tables: frozenset[int] = frozenset()
     """The numbers of the worker's tables of which what is for the same memory has to be done before it."""
     source_type: ir.Type | None = None

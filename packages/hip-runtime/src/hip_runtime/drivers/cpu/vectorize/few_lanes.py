@@ -140,7 +140,7 @@ def _is_taken_apart(value: Instruction, shapes: VectorShapes) -> bool:
     if value.opcode == "cmpxchg":
         return True
     block = shapes.homes[value]
-    return value.opcode == "atomicrmw" and not value.is_tabled and not is_combinable(value, block, shapes)
+    return value.opcode == "atomicrmw" and value.table is None and not is_combinable(value, block, shapes)
 
 
 @contextmanager

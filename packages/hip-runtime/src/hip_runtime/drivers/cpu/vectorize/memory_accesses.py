@@ -81,7 +81,7 @@ class MemoryAccesses(ApartAccesses):
 
     def needs(self, instruction: Instruction) -> tuple[Value, ...]:
         """What *instruction* is written with, besides its operands."""
-        if instruction.is_tabled and self.item.tables is not None:
+        if instruction.table is not None and self.item.tables is not None:
             return self.item.tables.needs(instruction)
         if instruction.opcode not in _ACCESSES or self.suspension is not None:
             return ()  # a gang that stops would have to keep it

@@ -1,5 +1,8 @@
 """What is in a table of a worker is done to the array, see `update_tables`.
 
+Workers often end at the same time. So each begins elsewhere in the array: two that go through it together wait for
+each other's cache lines.
+
 Several neighbouring elements are replaced by one compare-and-swap, which takes little longer than for one element: the
 elements that nothing was done to are replaced by what they are. That is so for any operation, and no other thread
 loses what it does to them meanwhile, as the swap fails then. It never leaves the cache line of an element, and so may
@@ -22,6 +25,9 @@ from hip_runtime.drivers.cpu.llvmir import I1, I64, PTR, VOID
 from hip_runtime.drivers.cpu.object_code.host_machine import swapped_bytes
 from hip_runtime.drivers.cpu.passes.demote_atomics import combine
 
+WHOLE = 1 << 16
+"""What parts of a table are given of."""
+
 _IMPROVING = ("min", "max", "umin", "umax", "fmin", "fmax")
 """Operations that often change nothing."""
 
@@ -36,23 +42,27 @@ class TableContents:
     name: str
 
     def define(self, module: ir.Module) -> ir.Function:
-        """``void (table, elements, array)``: does to the array what is in the table, which it leaves as it is."""
+        """``void (table, elements, array, start)``: does to the array what is in the table, which it leaves as it is;
+        *start* of `WHOLE` parts of it at last."""
         if self.name in module.globals:
             return module.globals[self.name]
-        function = ir.Function(module, ir.FunctionType(VOID, [PTR, I64, PTR]), self.name)
+        function = ir.Function(module, ir.FunctionType(VOID, [PTR, I64, PTR, I64]), self.name)
         function.linkage = "internal"
         for attribute in ("noinline", "nounwind"):
             function.attributes.add(attribute)
         builder = ir.IRBuilder(function.append_basic_block("entry"))
         stand_at(builder, self.update.location)
-        memory, elements, base = function.args
+        memory, elements, base, start = function.args
         is_aligned = builder.icmp_unsigned(
             "==", builder.and_(builder.ptrtoint(base, I64), I64(swapped_bytes() - 1)), I64(0)
         )
         lanes = LINE // self._size
         with builder.if_then(builder.icmp_unsigned("!=", elements, I64(0))):
             lines = builder.udiv(builder.add(elements, I64(lanes - 1)), I64(lanes))
-            with counted(builder, "line", I64(0), lines) as line:
+            skipped = builder.udiv(builder.mul(lines, start), I64(WHOLE))
+            with counted(builder, "line", skipped, builder.add(lines, skipped)) as line:
+                behind = builder.icmp_unsigned(">=", line, lines)
+                line = builder.select(behind, builder.sub(line, lines), line)
                 first = builder.mul(line, I64(lanes), flags=("nuw", "nsw"))
                 with builder.if_then(self._any(builder, self._find_done(builder, memory, first, lanes)[1])):
                     if self._together == 1:

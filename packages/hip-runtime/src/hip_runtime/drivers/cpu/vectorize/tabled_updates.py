@@ -52,6 +52,7 @@ class TabledUpdates(Scalarizer):
         self._parts: list[_Part] = []
         self._settled = 0
         self._elements: list[OfLane] | None = None
+        self._memories: list[ir.Value] = []
         self._slow: tuple[_Part, OfLane]
         self._done: ir.Value | None = None
         """How many of them were done ahead of the last one, in a variable."""
@@ -91,12 +92,13 @@ class TabledUpdates(Scalarizer):
             self._builder.store(I32(len(self._parts)), self._done)
 
     def _finish(self) -> None:
-        builder = self._builder
+        builder, code = self._builder, self._code
         all_fit = self._all_fit(self._parts)
         with builder.if_else(builder.and_(self._is_open(0), all_fit), likely=True) as (in_table, anywhere):
             with in_table:
                 kind = self._lanes.type_of(I32)
                 self._elements = [self._spill(builder.trunc(part.elements, kind)) for part in self._parts]
+                self._memories = [self._tables.find_memory(code, part.update) for part in self._parts]
                 self._run_lanes()
             with anywhere:
                 self._elements = None
@@ -137,5 +139,5 @@ class TabledUpdates(Scalarizer):
             part, address = self._slow
             self._tables.update(code, part.update, [address(lane), part.value(lane)])
             return
-        for part, element in zip(self._parts, self._elements, strict=True):
-            self._tables.update_element(code, part.update, element(lane), part.value(lane))
+        for part, memory, element in zip(self._parts, self._memories, self._elements, strict=True):
+            self._tables.update_element(code, part.update, memory, element(lane), part.value(lane))

@@ -2,8 +2,9 @@
 
 Atomic operations of a processor take some twenty cycles, and a trip of a cache line if another core has updated it. An
 element of a table takes a load, an addition and a store. Each array that such operations update has a table for its
-first elements, as many as fit; those behind are updated in memory. The table's elements are done when the worker ends,
-or once a thread is about to access memory that has some: from then on that array is updated in memory, too.
+first elements, as many as fit; those behind are updated in memory. The table grows with the number of operations
+(`table_growth`), in memory that the CPU thread keeps. Its elements are done when the worker ends, or once a thread is
+about to access memory that has some: from then on that array is updated in memory, too.
 """
 
 from __future__ import annotations
@@ -13,30 +14,25 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
+from hip_runtime.drivers.cpu.abi.kept_memory import KEPT_BYTES, keep_memory, take_memory
+from hip_runtime.drivers.cpu.abi.launch_frame import CHUNKS_PER_THREAD, CHUNKS_WITH_TABLES, FRAME, PROGRAM
 from hip_runtime.drivers.cpu.abi.work_item import LINE, WorkItem
-from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.analyses.scattered_updates import ScatteredUpdates, UpdatedArray
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.vector_shapes import LaneShapes
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
-from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, allocate
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, allocate_at_entry, store_atomic
 from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import combine
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues, IsPending
 from hip_runtime.drivers.cpu.vectorize.linear_accesses import find_line
-from hip_runtime.drivers.cpu.vectorize.table_contents import TableContents
+from hip_runtime.drivers.cpu.vectorize.table_contents import WHOLE, TableContents
+from hip_runtime.drivers.cpu.vectorize.table_growth import SPARING, TABLE, TableGrowth
 from hip_runtime.drivers.cpu.vectorize.uniform_atomics import COLLECTED, identity_of
 from hip_runtime.drivers.cpu.vectorize.vector_builder import mangle, size_in_memory
 
-_BYTES = 262144
-"""Of all tables of a worker together, which stay in a second-level cache."""
-
-_THREADS_PER_ELEMENT = 4
-"""Of a worker, at least: otherwise filling the tables, and doing what is in them, would take longer than it saves."""
-
-_FEWEST_THREADS = 1024
-"""Of workers that use tables."""
+_SMALL = 4096
+"""Bytes of tables that are done in the end without a noticeable delay."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,9 @@ class _Table:
     array: UpdatedArray
     number: int
     elements: int
-    """The most that it has; how many it has now is in the work item, 0 until there is a table and once it is done."""
+    """The most that it has; how many it has now is in the work item, 0 until it grows and once it is done."""
+    begin: int
+    """Where it is in the worker's memory, in bytes."""
 
     @property
     def kind(self) -> ir.Type:
@@ -74,13 +72,13 @@ class UpdateTables:
 
     def __init__(self, item: WorkItem, updates: ScatteredUpdates) -> None:
         self._item = item
-        share = _BYTES // len(updates.arrays)
+        share = KEPT_BYTES // len(updates.arrays) & -LINE
         self._tables = [
-            _Table(array, number, max(LINE, share // size_in_memory(array.update.type) & -LINE))
+            _Table(array, number, share // size_in_memory(array.update.type), number * share)
             for number, array in enumerate(updates.arrays)
         ]
         for update in updates.updates:
-            update.is_tabled = True
+            update.table = next(table.number for table in self._tables if table.array.updates(update))
         for access, numbers in updates.accesses.items():
             access.meets_tables = frozenset(numbers)
 
@@ -89,16 +87,16 @@ class UpdateTables:
     def serves(self, code: GangValues, update: Instruction) -> bool:
         """Whether lanes do *update* by `update`: it may be done in a table, and their addresses are anywhere."""
         is_alone = isinstance(code.shapes, LaneShapes)
-        return update.is_tabled and (is_alone or code.shapes.of(update.operands[0], code.block) is VARYING)
+        return update.table is not None and (is_alone or code.shapes.of(update.operands[0], code.block) is VARYING)
 
     def update(self, code: GangValues, update: Instruction, operands: Sequence[ir.Value]) -> None:
         """Do *update* with the *operands* of one lane: in the table, if that has the element."""
         builder, (address, value), table = code.builder, operands, self._table_of(update)
-        limit = self._load(builder, code.arguments[0], "table_limits", table)
         index = self._find_element(builder, table, address, code.arguments[table.array.argument.index])
+        limit = self._grow(builder, code.arguments[0], table, index)
         with builder.if_else(builder.icmp_unsigned("<", index, limit)) as (in_table, in_memory):
             with in_table:
-                self.update_element(code, update, index, value)
+                self.update_element(code, update, self.find_memory(code, update), index, value)
             with in_memory:
                 for other in self._others(update):
                     self._meet(code, other, self._hits(code, other, address, table.size))
@@ -122,12 +120,19 @@ class UpdateTables:
             beyond = builder.select(code.mask, beyond, lanes.no_lanes())
         return elements, builder.not_(lanes.any(beyond))
 
-    def update_element(self, code: GangValues, update: Instruction, index: ir.Value, value: ir.Value) -> None:
-        """Do *update* with *value* on the element with the number *index*, which its table has."""
+    def find_memory(self, code: GangValues, update: Instruction) -> ir.Value:
+        """Where the elements of the table for *update* are. It is read again for each gang: what needs to be in a
+        register for all of them is spilled, or what is used more often is."""
+        table = self._load(code.builder, code.arguments[0], "tables", self._table_of(update))
+        return TABLE.load_atomic(code.builder, table, "memory")
+
+    def update_element(
+        self, code: GangValues, update: Instruction, memory: ir.Value, index: ir.Value, value: ir.Value
+    ) -> None:  # fmt: skip
+        """Do *update* with *value* on the element with the number *index* in *memory*, which its table has."""
         builder, table = code.builder, self._table_of(update)
-        place = self._load(builder, code.arguments[0], "tables", table)
         number = index if index.type == I64 else builder.zext(index, I64)
-        element = builder.gep(place, [number], inbounds=True, source_etype=table.kind)
+        element = builder.gep(memory, [number], inbounds=True, source_etype=table.kind)
         old = builder.load(element, typ=table.kind)
         operation = COLLECTED.get(update.operation, update.operation)
         builder.store(combine(builder, operation, old, value), element)
@@ -156,7 +161,23 @@ class UpdateTables:
         return total if unit == table.size else self._divide(builder, table, total)
 
     def _table_of(self, update: Instruction) -> _Table:
-        return next(table for table in self._tables if table.array.updates(update))
+        assert update.table is not None
+        return self._tables[update.table]
+
+    def _grow(self, builder: ir.IRBuilder, item: ir.Value, table: _Table, index: ir.Value) -> ir.Value:
+        """How many elements *table* has once there is an operation on that with the number *index*."""
+        limit, place = (self._load(builder, item, name, table) for name in ("table_limits", "tables"))
+        is_missed = builder.icmp_unsigned(">=", index, limit)
+        may_have = builder.icmp_unsigned("<", index, TABLE.load(builder, place, "most"))
+        before = builder.block
+        with builder.if_then(builder.and_(is_missed, may_have), likely=False):
+            growth = TableGrowth(table.identity, f"spmd.grow.table.{table.number}").define(builder.module)
+            grown, behind = builder.call(growth, [place, limit, index], cconv=SPARING), builder.block
+            self._item.layout.store(builder, grown, item, "table_limits", table.number)
+        known = builder.phi(I64, "limit")
+        known.add_incoming(limit, before)
+        known.add_incoming(grown, behind)
+        return known
 
     def meet(self, code: GangValues, access: Instruction) -> None:
         """Before lanes do *access*: do what is in tables for its memory. `update` looks at that itself."""
@@ -196,6 +217,7 @@ class UpdateTables:
                 pending.catch_up()
             self._do(builder, table, item, code.arguments[table.array.argument.index])
             self._item.layout.store(builder, I64(0), item, "table_limits", table.number)
+            TABLE.store(builder, I64(0), self._load(builder, item, "tables", table), "most")
 
     def _hits(self, code: GangValues, table: _Table, address: ir.Value, nbytes: int) -> ir.Value:
         """Whether any of *nbytes* from *address* on is in memory that *table* has elements for. The distance to the
@@ -263,50 +285,68 @@ class UpdateTables:
     # in the worker
 
     def write_start(
-        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], first: ir.Value
+        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], notes: ir.Value
     ) -> None:  # fmt: skip
-        """Write what a worker does before its first chunk of blocks, which begins with *first*: it fills the tables, if
-        there are enough blocks. *place* is the work item, *arguments* are those of the kernel."""
-        frame = self._item.layout.load(builder, place, "frame")
-        blocks = builder.sub(FRAME.load(builder, frame, "block_count"), first)
-        threads = builder.mul(blocks, I64(self._item.threads), flags=("nuw",))
-        bases = [builder.ptrtoint(arguments[table.array.argument.index - 1], I64) for table in self._tables]
-        with builder.if_then(builder.icmp_unsigned(">=", threads, I64(_FEWEST_THREADS))):
-            worthwhile = builder.and_(builder.udiv(threads, I64(_THREADS_PER_ELEMENT)), I64(-LINE))
-            for table, base in zip(self._tables, bases, strict=True):
-                limit: ir.Value = I64(table.elements)
-                limit = builder.select(builder.icmp_unsigned("<", worthwhile, limit), worthwhile, limit)
-                self._fill(builder, table, self._load(builder, place, "tables", table), limit)
-                for other, start in zip(self._tables, bases, strict=True):
-                    if other is not table:
-                        room = builder.udiv(builder.sub(start, base), I64(table.size))
-                        limit = builder.select(builder.icmp_unsigned("<", room, limit), room, limit)
-                self._item.layout.store(builder, limit, place, "table_limits", table.number)
-
-    def allocate(self, builder: ir.IRBuilder, place: ir.Value) -> None:
-        """Write the allocation of the tables, which have no elements yet, at the worker's entry."""
+        """Write what a worker with a record *notes* does before its blocks: it takes memory for the tables, which have
+        no elements yet. *place* is the work item, *arguments* are those of the kernel."""
+        memory = take_memory(builder, notes)
+        is_none = builder.icmp_unsigned("==", memory, PTR(None))
         for table in self._tables:
-            memory = allocate(builder, ir.ArrayType(I8, table.elements * table.size), "table")
-            memory.align = LINE
-            self._item.layout.store(builder, memory, place, "tables", table.number)
-            self._item.layout.store(builder, I64(0), place, "table_limits", table.number)
+            own = allocate_at_entry(builder, TABLE.type, "table")
+            TABLE.store(builder, builder.gep(memory, [I64(table.begin)], source_etype=I8), own, "memory")
+            most = builder.select(is_none, I64(0), self._find_most(builder, table, arguments))
+            TABLE.store(builder, most, own, "most")
+            TABLE.store(builder, I64(0), own, "misses")
+            for name, value in (("tables", own), ("table_limits", I64(0))):
+                self._item.layout.store(builder, value, place, name, table.number)
 
-    def write_end(self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value]) -> None:
-        """Write what a worker does behind its last chunk: all that is in the tables."""
+    def _find_most(self, builder: ir.IRBuilder, table: _Table, arguments: Sequence[ir.Value]) -> ir.Value:
+        """The most elements that *table* may have: it ends where another array begins. If two tables are of the same
+        array, that has none."""
+        own = table.array.argument.index - 1
+        tabled = [other.array.argument.index - 1 for other in self._tables if other is not table]
+        base = builder.ptrtoint(arguments[own], I64)
+        most: ir.Value = I64(table.elements)
+        for number, argument in enumerate(arguments):
+            if not isinstance(argument.type, ir.PointerType) or (number == own and number not in tabled):
+                continue
+            distance = builder.sub(builder.ptrtoint(argument, I64), base)
+            room = builder.udiv(distance, I64(table.size))
+            is_less = builder.icmp_unsigned("<", room, most)
+            if number not in tabled:  # what is read and updated by the same kernel
+                is_less = builder.and_(is_less, builder.icmp_unsigned("!=", distance, I64(0)))
+            most = builder.select(is_less, room, most)
+        return most
+
+    def write_end(
+        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], notes: ir.Value
+    ) -> None:  # fmt: skip
+        """Write what it does behind them: all that is in the tables. How much that is tells into how many chunks the
+        blocks of the next launch are divided."""
         for table in self._tables:
             self._do(builder, table, place, arguments[table.array.argument.index - 1])
-
-    def _fill(self, builder: ir.IRBuilder, table: _Table, memory: ir.Value, elements: ir.Value) -> None:
-        lanes = LINE // table.size
-        nothing = ir.Constant(ir.VectorType(table.bits, lanes), [table.identity] * lanes)
-        with counted(builder, "fill", I64(0), builder.udiv(elements, I64(lanes))) as line:
-            place = builder.gep(memory, [line], inbounds=True, source_etype=nothing.type)
-            builder.store(nothing, place, align=LINE)
+        keep_memory(builder, notes)
+        total: ir.Value = I64(0)
+        for table in self._tables:
+            limit = self._load(builder, place, "table_limits", table)
+            total = builder.add(total, builder.mul(limit, I64(table.size)))
+        is_small = builder.icmp_unsigned("<=", total, I64(_SMALL))
+        parts = builder.select(is_small, I32(CHUNKS_PER_THREAD), I32(CHUNKS_WITH_TABLES))
+        program = FRAME.load(builder, self._item.layout.load(builder, place, "frame"), "program")
+        store_atomic(builder, parts, PROGRAM.field(builder, program, "parts"))
 
     def _do(self, builder: ir.IRBuilder, table: _Table, item: ir.Value, base: ir.Value) -> None:
-        memory, limit = (self._load(builder, item, name, table) for name in ("tables", "table_limits"))
+        limit, own = (self._load(builder, item, name, table) for name in ("table_limits", "tables"))
+        memory = TABLE.load(builder, own, "memory")
         contents = TableContents(table.array.update, table.identity, f"spmd.do.table.{table.number}")
-        builder.call(contents.define(builder.module), [memory, limit, base])
+        builder.call(contents.define(builder.module), [memory, limit, base, self._find_start(builder, item)])
+
+    def _find_start(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
+        """What part of a table this worker does at last: as many as there are blocks before its own."""
+        frame = self._item.layout.load(builder, item, "frame")
+        count = FRAME.load(builder, FRAME.load(builder, frame, "launch"), "block_count")
+        before = FRAME.load(builder, frame, "next_block")
+        return builder.udiv(builder.mul(before, I64(WHOLE)), count)
 
 
 def _find_steps(pointer: Value) -> list[tuple[Value, ir.Type]] | None:

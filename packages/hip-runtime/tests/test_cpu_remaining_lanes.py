@@ -285,3 +285,93 @@ def test_which_loops_are_left_late(
         expected.append(total)
     np.testing.assert_array_equal(out.copy_to_host(), expected)
     assert bool(written) is late
+
+
+ROWS = f"""
+define void @k(ptr noalias %item, ptr %ends, ptr %places, ptr %x, ptr %out, ptr %count) {{{{
+entry:
+{GLOBAL_X}
+  %pe = getelementptr i64, ptr %ends, i64 %i
+  %begin = load i64, ptr %pe
+  %after = getelementptr i64, ptr %pe, i64 1
+  %px = getelementptr {{kind}}, ptr %x, i64 %i
+  %v = load {{kind}}, ptr %px
+  %stop = load i64, ptr %after
+  %some = icmp slt i64 %begin, %stop
+  br i1 %some, label %head, label %done
+head:
+  %k = phi i64 [ %begin, %entry ], [ %next, %latch ]
+  %pp = getelementptr i64, ptr %places, i64 %k
+  %place = load i64, ptr %pp
+  %po = getelementptr {{kind}}, ptr %out, i64 %place
+  {{update}}
+latch:
+  %next = add i64 %k, 1
+  %end = load i64, ptr %after
+  %more = icmp slt i64 %next, %end
+  br i1 %more, label %head, label %done
+done:
+  ret void
+}}}}
+"""
+"""A thread updates the elements that a row of places tells."""
+
+REPLACE = """%seen = load atomic i64, ptr %po monotonic, align 8
+  br label %again
+again:
+  %old = phi i64 [ %seen, %head ], [ %found, %again ]
+  %less = icmp slt i64 %old, %v
+  %new = select i1 %less, i64 %v, i64 %old
+  %pair = cmpxchg ptr %po, i64 %old, i64 %new monotonic monotonic
+  %found = extractvalue { i64, i1 } %pair, 0
+  %done.so = extractvalue { i64, i1 } %pair, 1
+  br i1 %done.so, label %latch, label %again"""
+
+
+@pytest.mark.parametrize("few", [2, 64])
+@pytest.mark.parametrize("width", [8, 32])
+@pytest.mark.parametrize(("kind", "update", "expected"), [
+    ("i64", "atomicrmw add ptr %po, i64 %v monotonic\n  br label %latch", np.add),
+    ("double", "atomicrmw fadd ptr %po, double %v monotonic\n  br label %latch", np.add),
+    ("i64", "atomicrmw max ptr %po, i64 %v monotonic\n  br label %latch", np.maximum),
+    ("i64", REPLACE, np.maximum),
+], ids=["add", "fadd", "max", "replace"])  # fmt: skip
+@pytest.mark.sample(6)
+def test_rows_of_updates(
+    device: Device, written: list[int], monkeypatch: pytest.MonkeyPatch,
+    few: int, width: int, kind: str, update: str, expected: np.ufunc,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(loops_left_late, "count_replaced", lambda loops, *_: [few for _ in loops])
+    generator = np.random.default_rng(3)
+    n, count = 640, 90
+    ends = np.concatenate([[0], np.cumsum(generator.geometric(0.2, n) - 1)])
+    places = generator.integers(0, count, ends[-1])
+    x = generator.integers(-50, 50, n).astype(np.float64 if kind == "double" else np.int64)
+    parameters = [(name, "ptr") for name in ("ends", "places", "x", "out", "count")]
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
+        function = device.load(code(ROWS.format(kind=kind, update=update), "k", parameters)).function("k")
+        arrays = [to_device(array) for array in (ends, places, x, np.zeros(count, x.dtype), np.zeros(1, np.int64))]
+        function.launch(10, 64, pack(function.kernel, *(array.address for array in arrays)))
+    found = np.zeros(count, x.dtype)
+    expected.at(found, places, np.repeat(x, np.diff(ends)))
+    np.testing.assert_array_equal(arrays[3].copy_to_host(), found)
+    assert written
+    assert set(written) == {few}
+
+
+@pytest.mark.parametrize("update", [
+    "%n = atomicrmw add ptr %count, i64 1 monotonic\n  br label %latch",
+    "atomicrmw add ptr %po, i64 %v seq_cst\n  br label %latch",
+    "atomicrmw volatile add ptr %po, i64 %v monotonic\n  br label %latch",
+    "%n = load atomic i64, ptr %count monotonic, align 8\n  store i64 %n, ptr %po\n  br label %latch",
+], ids=["combined", "ordered", "volatile", "for all"])  # fmt: skip
+def test_what_lanes_do_together_is_not_done_apart(
+    device: Device, written: list[int], monkeypatch: pytest.MonkeyPatch, update: str
+) -> None:  # fmt: skip
+    monkeypatch.setattr(loops_left_late, "count_replaced", lambda loops, *_: [9 for _ in loops])
+    parameters = [(name, "ptr") for name in ("ends", "places", "x", "out", "count")]
+    with config.cpu_form.scope("vectors"):
+        function = device.load(code(ROWS.format(kind="i64", update=update), "k", parameters)).function("k")
+        arrays = [to_device(np.zeros(65, np.int64)) for _ in parameters]
+        function.launch(1, 64, pack(function.kernel, *(array.address for array in arrays)))
+    assert written == []

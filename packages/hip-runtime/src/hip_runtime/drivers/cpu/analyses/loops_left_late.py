@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
 
 from llvmlite import ir
 
@@ -11,6 +12,7 @@ from hip_runtime.drivers.cpu.analyses.effects import TELLS_LANES, has_effect
 from hip_runtime.drivers.cpu.analyses.monotonic_conditions import is_decided_by_ends
 from hip_runtime.drivers.cpu.analyses.private_arrays import private_array_of
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
+from hip_runtime.drivers.cpu.analyses.uniform_atomics import is_combinable, is_uniform_load
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Instruction, Value
 
@@ -48,13 +50,34 @@ def _may_run_apart(loop: frozenset[Block], shapes: VectorShapes) -> bool:
         _leave_apart(*leaving, shapes) for leaving in find_exits(loop, shapes)
     ):
         return False
-    if any(isinstance(value.type, ir.LiteralStructType | ir.ArrayType) for value in values):
+    if not _keeps_parts(values, shapes):
         return False
     if not _find_private(values) <= _find_indexed(loop, shapes):
         return False
-    return not any(
-        has_effect(value) and (value.opcode != "store" or value.volatile or value.atomic) for value in values
+    return all(_may_be_apart(value, shapes) for value in values if has_effect(value))
+
+
+def _keeps_parts(values: Collection[Instruction], shapes: VectorShapes) -> bool:
+    """Whether what has parts, as the result of a compare and swap, stays among *values*: it is not kept by lane."""
+    uses = Counter(operand for value in values for operand in value.operands)
+    return all(
+        value in values and value.opcode != "phi" and count == shapes.uses[value]
+        for value, count in uses.items()
+        if isinstance(value, Instruction) and isinstance(value.type, ir.LiteralStructType | ir.ArrayType)
     )
+
+
+def _may_be_apart(value: Instruction, shapes: VectorShapes) -> bool:
+    """Whether lanes may do *value*, which has an effect, in any order: a store, or an atomic access that orders no
+    others and is not made once for all of them. Threads that wait for others are not in such loops."""
+    if value.volatile:
+        return False
+    if value.opcode == "store":
+        return value.atomic is None
+    if value.atomic is None or value.total is not None or set(value.atomic.orderings) != {"monotonic"}:
+        return False
+    home = shapes.homes[value]
+    return not (is_combinable(value, home, shapes) or is_uniform_load(value, home, shapes))
 
 
 def _leave_apart(block: Block, target: Block, shapes: VectorShapes) -> bool:

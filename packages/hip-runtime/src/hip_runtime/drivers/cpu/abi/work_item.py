@@ -173,6 +173,8 @@ class WorkItem:
         """What keeps results that gangs have in common, if it is worth the while."""
         self.tables: KeepsTables | None = None
         """What keeps tables of the worker for atomic operations on elements of arrays, if the kernel has such."""
+        self.may_run_alone = False
+        """Whether one CPU thread may run all blocks, one after another: no block waits for a later one."""
         self.limit: ir.Function | None = None
         """What computes how many blocks of a launch have to run, see `launch_frame.LIMIT_TYPE`."""
         self.wave_size = wave_size

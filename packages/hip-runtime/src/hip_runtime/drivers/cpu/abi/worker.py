@@ -21,9 +21,12 @@ from hip_devicelib.codeobject import Kernel, Parameter
 from hip_runtime.drivers.cpu.abi.grid_context import ALIGNMENT
 from hip_runtime.drivers.cpu.abi.launch_frame import (
     CHUNKS_PER_THREAD,
+    FIRST_PAUSE,
     FRAME,
+    NEVER_ALONE,
     NO_WORDS,
     PROGRAM,
+    TIMED_ALONE,
     UNKNOWN_COST,
     WORKER_RECORD,
     WORKER_TYPE,
@@ -161,7 +164,8 @@ def _define_program(module: ir.Module, worker: ir.Function, kernel: Kernel, item
     numbers = int(item.observed), item.block[0], parts, words, item.blocks_of_gang, item.axes[0]
     last = map(I32, numbers)
     limit = PTR(None) if item.limit is None else function_address(item.limit)
-    fields = [function_address(worker), cost, unknown, unknown, PTR(None), limit, *last]
+    gain = [cost, cost, unknown, *map(I32, (TIMED_ALONE, 0, FIRST_PAUSE if item.may_run_alone else NEVER_ALONE))]
+    fields = [function_address(worker), cost, unknown, unknown, PTR(None), limit, *last, *gain]
     program.initializer = ir.Constant(PROGRAM.type, fields)
 
 

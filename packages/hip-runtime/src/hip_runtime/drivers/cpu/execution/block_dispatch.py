@@ -31,6 +31,7 @@ from hip_runtime.drivers.cpu.execution.block_ranges import (
     divide_blocks,
 )
 from hip_runtime.drivers.cpu.execution.grid_phases import define_run_phases
+from hip_runtime.drivers.cpu.execution.helper_gain import define_choose, define_note
 from hip_runtime.drivers.cpu.execution.pool import PoolBuilder
 from hip_runtime.drivers.cpu.execution.python_entry import define_entry
 from hip_runtime.drivers.cpu.execution.python_signals import define_poll
@@ -171,7 +172,8 @@ def _define_run_grid(
 ) -> ir.Function:
     """``void run_grid(program, frame, count, slot)``: run each block of a grid of *count* blocks once."""
     run_small_grid = _define_run_small_grid(module, now, slots)
-    run_with_helpers = _define_run_with_helpers(module, now, pool, ranges.run)
+    gain = define_choose(module), define_note(module)
+    run_with_helpers = _define_run_with_helpers(module, now, pool, ranges.run, gain)
     function = ir.Function(module, ir.FunctionType(VOID, [PTR, PTR, I64, PTR]), "spmd.run_grid")
     function.linkage = "internal"
     builder = ir.IRBuilder(function.append_basic_block("entry"))
@@ -221,8 +223,9 @@ def _define_run_small_grid(module: ir.Module, now: ir.Function, slots: ThreadSlo
 
 
 def _define_run_with_helpers(
-    module: ir.Module, now: ir.Function, pool: PoolBuilder, run_ranges: ir.Function
-) -> ir.Function:
+    module: ir.Module, now: ir.Function, pool: PoolBuilder, run_ranges: ir.Function,
+    gain: tuple[ir.Function, ir.Function],
+) -> ir.Function:  # fmt: skip
     """``void run_with_helpers(program, frame, count, slot)``: run the rest of a grid with the pool's help."""
     function = ir.Function(module, ir.FunctionType(VOID, [PTR, PTR, I64, PTR]), "spmd.run_with_helpers")
     function.linkage = "internal"
@@ -232,6 +235,10 @@ def _define_run_with_helpers(
     helpers = builder.zext(pool.helpers(builder), I64)
     serial = builder.icmp_unsigned("!=", PROGRAM.load(builder, program, "serial"), I32(0))
     helpers = builder.select(serial, I64(0), _worthwhile(builder, program, left, helpers))
+    choose, note = gain
+    wanted, is_known = helpers, _load_cost(builder, program)[1]
+    helpers = builder.call(choose, [program, left, wanted])
+    began = builder.call(now, [])
     chunk = _choose_chunk(builder, program, frame, left, builder.add(helpers, I64(1)))
     FRAME.store(builder, chunk, frame, "chunk")
     chunks = builder.udiv(builder.sub(builder.add(left, chunk), I64(1)), chunk)
@@ -248,6 +255,9 @@ def _define_run_with_helpers(
         _store_cost(builder, program, FRAME.load(builder, frame, "spent"), spent_on)
     with builder.if_then(helped):
         builder.call(pool.leave, [frame, slot])
+    could_help = builder.icmp_signed(">", wanted, I64(0))
+    with builder.if_then(builder.and_(could_help, is_known)):
+        builder.call(note, [program, left, others, builder.sub(builder.call(now, []), began)])
     builder.ret_void()
     return function
 

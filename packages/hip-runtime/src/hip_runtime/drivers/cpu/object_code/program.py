@@ -13,7 +13,7 @@ import llvmlite.binding as llvm
 from hip_devicelib.llvm_context import make_context
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi.block_lengths import Lengths
-from hip_runtime.drivers.cpu.abi.launch_frame import UNKNOWN_COST
+from hip_runtime.drivers.cpu.abi.launch_frame import TIMED_ALONE, UNKNOWN_COST
 from hip_runtime.drivers.cpu.abi.narrow_grids import NarrowGrids
 from hip_runtime.drivers.cpu.abi.worker import PROGRAM_SYMBOL, WORKER_SYMBOL
 from hip_runtime.drivers.cpu.object_code.host_machine import target_machine
@@ -99,6 +99,7 @@ class Program:
         resized = copy.copy(self)
         words = ProgramWords.from_buffer_copy(ProgramWords.from_address(self.entry))
         words.cost, words.length = UNKNOWN_COST, block[0]
+        words.helped_blocks, words.untimed, words.pause = 0, TIMED_ALONE, 0
         resized._words, resized.entry = words, ctypes.addressof(words)
         resized.entries = [resized.entry]
         resized.block, resized.describe_place = block, None
@@ -127,6 +128,12 @@ class ProgramWords(ctypes.Structure):
         ("words", ctypes.c_int32),
         ("together", ctypes.c_int32),
         ("axis", ctypes.c_int32),
+        ("alone", ctypes.c_double),
+        ("helped", ctypes.c_double),
+        ("helped_blocks", ctypes.c_int64),
+        ("untimed", ctypes.c_int32),
+        ("pause", ctypes.c_int32),
+        ("patience", ctypes.c_int32),
     )
 
 

@@ -109,7 +109,9 @@ def _read_kernel(request: KernelRequest, reading: Reading) -> KernelGraph | None
     record("freeze_loads", function)
     spin_loops = 0 if request.is_single_thread else insert_yields(function)
     record("insert_yields", function)
-    tiles = tiles and not spin_loops and not (request.is_single_thread and find_spin_loops(function))
+    waits = bool(find_spin_loops(function)) if request.is_single_thread else spin_loops > 0
+    item.may_run_alone = not (waits or item.waits_for_grid)
+    tiles = tiles and not waits
     size_of = measure_types(request.machine.target_data, item.module.context)
     strides = guess_strides(function, size_of) if reading.guesses_strides and not spin_loops else {}
     has_lanes = request.is_turnable and not spin_loops

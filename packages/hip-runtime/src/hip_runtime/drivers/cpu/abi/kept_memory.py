@@ -19,8 +19,7 @@ ALIGNMENT = 64
 
 def take_memory(builder: ir.IRBuilder, notes: ir.Value) -> ir.Value:
     """The memory, for a worker with the record *notes*; null if there is none."""
-    place = WORKER_RECORD.load(builder, notes, "kept")
-    kept = builder.atomic_rmw("xchg", place, PTR(None), "monotonic")
+    kept = _exchange(builder, notes, PTR(None))
     before = builder.block
     with builder.if_then(builder.icmp_unsigned("==", kept, PTR(None)), likely=False):
         make = _declare(builder, "aligned_alloc", PTR, I64, I64)
@@ -36,10 +35,14 @@ def keep_memory(builder: ir.IRBuilder, notes: ir.Value) -> None:
     """Keep what a worker with the record *notes* has taken."""
     memory = WORKER_RECORD.load_atomic(builder, notes, "memory")
     store_atomic(builder, PTR(None), WORKER_RECORD.field(builder, notes, "memory"))
-    place = WORKER_RECORD.load(builder, notes, "kept")
-    other = builder.atomic_rmw("xchg", place, memory, "monotonic")
+    other = _exchange(builder, notes, memory)
     with builder.if_then(builder.icmp_unsigned("!=", other, PTR(None)), likely=False):
         builder.call(_declare(builder, "free", VOID, PTR), [other])
+
+
+def _exchange(builder: ir.IRBuilder, notes: ir.Value, memory: ir.Value) -> ir.Value:
+    """Have the thread keep *memory*, or nothing; what it has kept."""
+    return builder.atomic_rmw("xchg", WORKER_RECORD.load(builder, notes, "kept"), memory, "monotonic")
 
 
 def _declare(builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Type) -> ir.Function:

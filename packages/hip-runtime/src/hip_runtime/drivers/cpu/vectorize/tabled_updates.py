@@ -117,8 +117,12 @@ class TabledUpdates(Scalarizer):
         return self._builder.icmp_unsigned("<=", self._builder.load(self._done, typ=I32), I32(number))
 
     def _spill(self, whole: ir.Value) -> OfLane:
-        """Store the vector *whole*; how to get its elements."""
+        """Store the vector *whole*; how to get its elements. That of a single lane is not stored: LLVM 22 aborts where
+        it finds a load of an address to be of a vector of one."""
         builder, code, kind = self._builder, self._code, whole.type.element
+        if code.lanes.width == 1:
+            only = builder.extract_element(whole, I32(0))
+            return lambda _: only
         kind = PTR if isinstance(kind, ir.PointerType) else kind
         place = allocate(code.entry, ir.ArrayType(kind, code.lanes.width), "operands")
         place.align = 64

@@ -67,20 +67,21 @@ def test_two_launches_are_timed_alone(learner: Learner) -> None:
 
 def test_pauses_grow_while_help_does_not_help(learner: Learner) -> None:
     found = learner.launches(5000, helped=300, alone=100)
-    assert found[:4] == [True, False, False, True]
-    helped = [number for number, was_helped in enumerate(found) if was_helped]
-    pauses = [after - before - 1 for before, after in pairwise(helped[1:])]
+    assert found[:5] == [True, False, False, True, True]
+    helped = [number for number, was_helped in enumerate(found) if was_helped][1:]
+    assert all(after == before + 1 for before, after in zip(helped[::2], helped[1::2], strict=True))
+    pauses = [after - before - 2 for before, after in pairwise(helped[::2])]
     assert pauses == [min(FIRST_PAUSE << number, LONGEST_PAUSE) for number in range(len(pauses))]
     assert pauses[-1] == LONGEST_PAUSE
 
 
 def test_help_that_hardly_helps_is_not_asked_for(learner: Learner) -> None:
-    learner.launches(4, helped=95, alone=100)
+    learner.launches(5, helped=95, alone=100)
     assert not any(learner.launches(FIRST_PAUSE, helped=95, alone=100))
 
 
 def test_what_becomes_slow_alone_is_helped_at_once(learner: Learner) -> None:
-    learner.launches(6, helped=300, alone=100)
+    learner.launches(7, helped=300, alone=100)
     assert learner.launches(4, helped=300, alone=1000) == [False, True, True, True]
     assert learner.words.patience == FIRST_PAUSE
 
@@ -92,9 +93,15 @@ def test_the_faster_one_of_two_launches_alone_counts(learner: Learner) -> None:
     assert learner.words.alone == 90
 
 
+def test_the_launch_that_wakes_helpers_is_not_judged(learner: Learner) -> None:
+    learner.launches(3, helped=300, alone=100)
+    assert learner.launch(helped=300, alone=100)
+    assert all(learner.launches(20, helped=60, alone=100))
+
+
 @pytest.mark.parametrize("blocks", [BLOCKS // 3, 3 * BLOCKS])
 def test_launches_of_another_size_are_helped(learner: Learner, blocks: int) -> None:
-    learner.launches(6, helped=300, alone=100)
+    learner.launches(7, helped=300, alone=100)
     assert learner.choose(blocks) == HELPERS
     assert learner.choose(BLOCKS) == 0
 

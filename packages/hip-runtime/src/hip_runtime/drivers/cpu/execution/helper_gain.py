@@ -2,8 +2,9 @@
 
 Two threads that update the same cache lines, or that memory makes wait, may take longer than one, and so may a launch
 that is over by the time a helper wakes. So two of the first launches are run without help, and timed. Where help does
-not make launches faster, it is tried again after a while, each time a longer one. Launches of another size are helped,
-until it is known what these take; so are long ones: that one of them runs alone would cost more than it tells.
+not make launches faster, it is tried again after a while, each time a longer one; in two launches, as the first one
+wakes the helpers, which have nothing in their caches. Launches of another size are helped until it is known what these
+take; so are long ones, always: that one of them runs alone would cost more than it tells.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ LONGEST = 20_000_000.0
 
 LONGEST_PAUSE = 1024
 """The most launches that are run alone before help is tried again."""
+
+_HELPED = -1
+"""In place of a pause: the last launch was helped."""
 
 _DOUBLE = ir.DoubleType()
 
@@ -79,8 +83,12 @@ def define_note(module: ir.Module) -> ir.Function:
     patience = PROGRAM.load(builder, program, "patience")
     is_free = builder.icmp_signed("!=", patience, I32(NEVER_ALONE))
     with builder.if_then(builder.and_(is_timed, is_free)):
+        goes_on = builder.icmp_signed("==", PROGRAM.load(builder, program, "pause"), I32(_HELPED))
+        with builder.if_then(builder.not_(goes_on)):
+            PROGRAM.store(builder, I32(_HELPED), program, "pause")
+            builder.ret_void()
         faster = _is_faster(builder, each, alone)
-        PROGRAM.store(builder, builder.select(faster, I32(0), patience), program, "pause")
+        PROGRAM.store(builder, builder.select(faster, I32(_HELPED), patience), program, "pause")
         longer = builder.shl(patience, I32(1))
         longer = builder.select(builder.icmp_signed("<", longer, I32(LONGEST_PAUSE)), longer, I32(LONGEST_PAUSE))
         PROGRAM.store(builder, builder.select(faster, I32(FIRST_PAUSE), longer), program, "patience")

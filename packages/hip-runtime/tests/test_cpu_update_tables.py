@@ -399,6 +399,7 @@ def check_program(device: Device, monkeypatch: pytest.MonkeyPatch, seed: int) ->
     """Run the program of *seed* beside NumPy."""
     program, choose = Program(seed), random.Random(seed)
     monkeypatch.setattr(update_tables, "KEPT_BYTES", choose.choice((2048, 1 << 18)))
+    monkeypatch.setattr(table_growth, "_ELEMENTS_PER_MISS", random.Random(-seed).choice((2, 100, 1 << 20)))
     blocks, threads = choose.choice(((40, 75), (33, 64), (5, 300), (12, (16, 8)), (2, 32)))
     count = blocks * int(np.prod(threads))
     generator = np.random.default_rng(seed)

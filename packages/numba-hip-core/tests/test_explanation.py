@@ -63,6 +63,19 @@ def test_how_each_line_is_executed() -> None:
     assert list(told.findings) == sorted(told.findings, key=lambda one: -one.weight)
 
 
+@hip.jit
+def counts(bins: Any, index: Any) -> None:
+    i = hip.grid(1)
+    if i < index.size:
+        hip.atomic.add(bins, index[i], 1)
+
+
+def test_atomic_operations_in_tables() -> None:
+    told = counts.explain("(int32[::1], int64[::1])")
+    assert "atomic add of int32: in a table" in notes_at(told, "hip.atomic.add")
+    assert "in a table of each CPU thread; sum up in a variable" in messages_at(told, "hip.atomic.add")
+
+
 @hip.jit(fastmath=True)  # or lanes would load several elements of their rows at once
 def sums_of_rows(matrix: Any, out: Any) -> None:
     i = hip.grid(1)

@@ -143,7 +143,7 @@ def _as_waves(instructions: Sequence[WrittenInstruction]) -> Iterator[WrittenIns
     """What holds for waves of *instructions* that were written for the CPU device: where private arrays are differs,
     and nothing is scalarised."""
     for one in instructions:
-        if one.form in (remarks.SCALARIZED, remarks.COMBINED):
+        if one.form in (remarks.SCALARIZED, remarks.TABLED, remarks.COMBINED):
             yield replace(one, form="")
         elif one.memory != PRIVATE:
             yield one

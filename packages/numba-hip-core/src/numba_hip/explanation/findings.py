@@ -19,7 +19,7 @@ _TRIPS = 8
 """Iterations that a loop is assumed to have, as the cost model of the CPU device does."""
 
 _DEEPEST = 5
-_GATHER, _SCALARIZED, _PROMOTION, _ALONE, _MEMORY, _SPILL, _STRIDED = 2.0, 5.5, 1.0, 1.5, 1.0, 10.0, 0.2
+_GATHER, _SCALARIZED, _TABLED, _PROMOTION, _ALONE, _MEMORY, _SPILL, _STRIDED = 2.0, 5.5, 3.0, 1.0, 1.5, 1.0, 10.0, 0.2
 """Cycles of a lane."""
 
 
@@ -60,6 +60,8 @@ def _judge(one: WrittenInstruction, along: str, effect: str) -> tuple[str, float
             f"{one.stride} bytes that are moved are not used; keep the parts in arrays of their own",
             _STRIDED * one.stride,
         )
+    if one.form == remarks.TABLED:
+        return f"{_name(one)}: one thread after another, in a table of each CPU thread; {_advise(one)}", _TABLED
     if one.form == remarks.SCALARIZED:
         return _judge_scalarized(one)
     return "", 0.0
@@ -67,16 +69,21 @@ def _judge(one: WrittenInstruction, along: str, effect: str) -> tuple[str, float
 
 def _judge_scalarized(one: WrittenInstruction) -> tuple[str, float]:
     if one.operation.startswith("atomic"):
-        adds = one.operation in ("atomic add", "atomic fadd", "atomic sub", "atomic fsub")
-        advice = (
-            f"sum up in a variable, or with {our('reduce')}, and add once"
-            if adds
-            else "make as few of them as possible"
-        )
-        return f"{one.operation} of {element_name(one.element)}: one thread after another; {advice}", _SCALARIZED
+        return f"{_name(one)}: one thread after another; {_advise(one)}", _SCALARIZED
     if one.element:
-        return f"a {one.operation} of {element_name(one.element)} is made for one thread after another", _SCALARIZED
+        return f"a {_name(one)} is made for one thread after another", _SCALARIZED
     return f"{one.operation} has no form for vectors: it is called for one thread after another", _SCALARIZED
+
+
+def _name(one: WrittenInstruction) -> str:
+    return f"{one.operation} of {element_name(one.element)}"
+
+
+def _advise(one: WrittenInstruction) -> str:
+    """What to do about an atomic operation."""
+    if one.operation in ("atomic add", "atomic fadd", "atomic sub", "atomic fsub"):
+        return f"sum up in a variable, or with {our('reduce')}, and add once"
+    return "make as few of them as possible"
 
 
 def of_types(promotions: Sequence[Promotion], depths: dict[tuple[str, int], int]) -> Iterator[Slowdown]:

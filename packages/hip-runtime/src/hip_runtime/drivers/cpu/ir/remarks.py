@@ -41,6 +41,9 @@ CLAMPED = "contiguous but for lanes at a limit"
 SCALARIZED = "scalarised"
 """For one active lane after another."""
 
+TABLED = "in a table"
+"""For one active lane after another, in a table of the worker, which does in memory what is there at its end."""
+
 COMBINED = "combined"
 """What all lanes do to one address, as a single operation."""
 

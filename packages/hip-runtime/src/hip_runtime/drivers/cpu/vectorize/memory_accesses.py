@@ -295,6 +295,7 @@ class MemoryAccesses(ApartAccesses):
         """Write *instruction* for one active lane after another; returns the results, if it has any."""
         self.form = remarks.SCALARIZED
         if (tables := self.item.tables) is not None and tables.serves(self, instruction):
+            self.form = remarks.TABLED
             self._update_tables(instruction, tables)
             return None
         return Scalarizer(self, instruction).write()

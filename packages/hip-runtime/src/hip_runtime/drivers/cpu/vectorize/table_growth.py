@@ -69,7 +69,8 @@ class TableGrowth:
     @property
     def _lanes(self) -> int:
         """The elements of a cache line."""
-        return LINE // (self.identity.type.width // 8)
+        bits: int = self.identity.type.width
+        return LINE // (bits // 8)
 
     def _round_up(self, builder: ir.IRBuilder, index: ir.Value) -> ir.Value:
         """A number above *index* that is a little larger: of eighths of the power of two below it, or of cache

@@ -66,11 +66,30 @@ class TableGrowth:
         builder.ret(wanted)
         return function
 
+    def grow(self, builder: ir.IRBuilder, table: ir.Value, elements: ir.Value, index: ir.Value) -> ir.Value:
+        """Write what has *table*, which has so many *elements*, grow where it does not have that with the number
+        *index*; how many it has then."""
+        is_missed = builder.icmp_unsigned(">=", index, elements)
+        may_have = builder.icmp_unsigned("<", index, TABLE.load(builder, table, "most"))
+        before = builder.block
+        with builder.if_then(builder.and_(is_missed, may_have), likely=False):
+            function = self.define(builder.module)
+            grown, behind = builder.call(function, [table, elements, index], cconv=SPARING), builder.block
+        known = builder.phi(I64, "known")
+        known.add_incoming(elements, before)
+        known.add_incoming(grown, behind)
+        return known
+
+    @property
+    def size(self) -> int:
+        """Bytes of an element."""
+        bits: int = self.identity.type.width
+        return bits // 8
+
     @property
     def _lanes(self) -> int:
         """The elements of a cache line."""
-        bits: int = self.identity.type.width
-        return LINE // (bits // 8)
+        return LINE // self.size
 
     def _round_up(self, builder: ir.IRBuilder, index: ir.Value) -> ir.Value:
         """A number above *index* that is a little larger: of eighths of the power of two below it, or of cache

@@ -129,6 +129,13 @@ class TabledUpdates(Scalarizer):
         builder.store(whole, place, align=64)
         return lambda lane: builder.load(element_address(builder, place, kind, lane), typ=kind)
 
+    def _run_lanes(self) -> None:
+        code, lanes = self._code, self._lanes
+        if self._elements is None and code.mask is not None and code.lane is None:  # seldom: one loop is enough
+            self._run_active(self._builder.bitcast(code.mask, ir.IntType(lanes.width)))
+        else:
+            super()._run_lanes()
+
     def _run_all(self) -> None:
         width = self._lanes.width
         turns = min(_TURNS, width) if self._elements is not None else 1

@@ -23,13 +23,13 @@ from hip_runtime.drivers.cpu.analyses.vector_shapes import LaneShapes
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, allocate_at_entry, store_atomic
 from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
-from hip_runtime.drivers.cpu.passes.demote_atomics import combine
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues, IsPending
 from hip_runtime.drivers.cpu.vectorize.linear_accesses import find_line
 from hip_runtime.drivers.cpu.vectorize.table_contents import WHOLE, TableContents
 from hip_runtime.drivers.cpu.vectorize.table_growth import SPARING, TABLE, TableGrowth
-from hip_runtime.drivers.cpu.vectorize.uniform_atomics import COLLECTED, identity_of
-from hip_runtime.drivers.cpu.vectorize.vector_builder import mangle, size_in_memory
+from hip_runtime.drivers.cpu.vectorize.table_update import TableUpdate, count_elements, find_element, update_element
+from hip_runtime.drivers.cpu.vectorize.uniform_atomics import identity_of
+from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory
 
 _SMALL = 4096
 """Bytes of tables that are done in the end without a noticeable delay."""
@@ -72,6 +72,8 @@ class UpdateTables:
 
     def __init__(self, item: WorkItem, updates: ScatteredUpdates) -> None:
         self._item = item
+        self._names: dict[tuple[object, ...], int] = {}
+        """Numbers of the functions for updates, by what these have in common."""
         share = KEPT_BYTES // len(updates.arrays) & -LINE
         self._tables = [
             _Table(array, number, share // size_in_memory(array.update.type), number * share)
@@ -90,10 +92,31 @@ class UpdateTables:
         return update.table is not None and (is_alone or code.shapes.of(update.operands[0], code.block) is VARYING)
 
     def update(self, code: GangValues, update: Instruction, operands: Sequence[ir.Value]) -> None:
-        """Do *update* with the *operands* of one lane: in the table, if that has the element."""
+        """Do *update* with the *operands* of one lane: in the table, if that has the element. A thread that goes on
+        alone finds most of them there; for a gang, lanes are looked at one by one where that has not all."""
         builder, (address, value), table = code.builder, operands, self._table_of(update)
-        index = self._find_element(builder, table, address, code.arguments[table.array.argument.index])
-        limit = self._grow(builder, code.arguments[0], table, index)
+        base = code.arguments[table.array.argument.index]
+        if any(self._others(update)):
+            self._update_here(code, update, operands)
+        elif code.lanes.width > 1:
+            self._call(code, update, operands)
+        else:
+            index = find_element(builder, table.size, address, base)
+            limit = self._load(builder, code.arguments[0], "table_limits", table)
+            has_it = builder.icmp_unsigned("<", index, limit)
+            with builder.if_else(has_it, likely=True) as (in_table, anywhere):
+                with in_table:
+                    self.update_element(code, update, self.find_memory(code, update), index, value)
+                with anywhere:
+                    self._call(code, update, operands)
+
+    def _update_here(self, code: GangValues, update: Instruction, operands: Sequence[ir.Value]) -> None:
+        """The same, where other tables may have what is updated in memory."""
+        builder, (address, value), table, item = code.builder, operands, self._table_of(update), code.arguments[0]
+        index = find_element(builder, table.size, address, code.arguments[table.array.argument.index])
+        limit, own = (self._load(builder, item, name, table) for name in ("table_limits", "tables"))
+        limit = self._growth_of(table).grow(builder, own, limit, index)
+        self._item.layout.store(builder, limit, item, "table_limits", table.number)
         with builder.if_else(builder.icmp_unsigned("<", index, limit)) as (in_table, in_memory):
             with in_table:
                 self.update_element(code, update, self.find_memory(code, update), index, value)
@@ -101,6 +124,20 @@ class UpdateTables:
                 for other in self._others(update):
                     self._meet(code, other, self._hits(code, other, address, table.size))
                 write_checked(builder, update, operands)
+
+    def _call(self, code: GangValues, update: Instruction, operands: Sequence[ir.Value]) -> None:
+        """Do *update* by a function."""
+        builder, table, item = code.builder, self._table_of(update), code.arguments[0]
+        limit, own = (self._load(builder, item, name, table) for name in ("table_limits", "tables"))
+        alike = update.table, update.operation, update.align, update.location
+        name = f"spmd.update.{self._names.setdefault(alike, len(self._names))}"
+        made = TableUpdate(update, self._growth_of(table), name, self._item.has_lines).define(builder.module)
+        base = code.arguments[table.array.argument.index]
+        known = builder.call(made, [own, limit, base, *operands], cconv=SPARING)
+        self._item.layout.store(builder, known, item, "table_limits", table.number)
+
+    def _growth_of(self, table: _Table) -> TableGrowth:
+        return TableGrowth(table.identity, f"spmd.grow.table.{table.number}")
 
     def needs(self, update: Instruction) -> tuple[Value, ...]:
         """What `find_elements` takes of *update* besides its operands."""
@@ -130,19 +167,14 @@ class UpdateTables:
         self, code: GangValues, update: Instruction, memory: ir.Value, index: ir.Value, value: ir.Value
     ) -> None:  # fmt: skip
         """Do *update* with *value* on the element with the number *index* in *memory*, which its table has."""
-        builder, table = code.builder, self._table_of(update)
-        number = index if index.type == I64 else builder.zext(index, I64)
-        element = builder.gep(memory, [number], inbounds=True, source_etype=table.kind)
-        old = builder.load(element, typ=table.kind)
-        operation = COLLECTED.get(update.operation, update.operation)
-        builder.store(combine(builder, operation, old, value), element)
+        update_element(code.builder, update, memory, index, value)
 
     def _find_all(self, code: GangValues, table: _Table, addresses: ir.Value) -> ir.Value:
-        """The same as `_find_element` for each lane."""
+        """The same as `find_element` for each lane."""
         builder, lanes = code.builder, code.lanes
         base = lanes.splat(builder.ptrtoint(code.arguments[table.array.argument.index], I64))
         distances = builder.sub(builder.ptrtoint(addresses, lanes.type_of(I64)), base)
-        return distances if table.size == 1 else self._divide(builder, table, distances)
+        return count_elements(builder, table.size, distances)
 
     def _count(self, code: GangValues, table: _Table, steps: Sequence[tuple[Value, ir.Type]]) -> ir.Value:
         """The same for an address that is *steps* beyond the table's array: LLVM does not see that addresses less their
@@ -158,26 +190,11 @@ class UpdateTables:
             if size != unit:
                 number = builder.mul(number, code.lanes.splat(I64(size)))
             total = builder.add(total, number)
-        return total if unit == table.size else self._divide(builder, table, total)
+        return total if unit == table.size else count_elements(builder, table.size, total)
 
     def _table_of(self, update: Instruction) -> _Table:
         assert update.table is not None
         return self._tables[update.table]
-
-    def _grow(self, builder: ir.IRBuilder, item: ir.Value, table: _Table, index: ir.Value) -> ir.Value:
-        """How many elements *table* has once there is an operation on that with the number *index*."""
-        limit, place = (self._load(builder, item, name, table) for name in ("table_limits", "tables"))
-        is_missed = builder.icmp_unsigned(">=", index, limit)
-        may_have = builder.icmp_unsigned("<", index, TABLE.load(builder, place, "most"))
-        before = builder.block
-        with builder.if_then(builder.and_(is_missed, may_have), likely=False):
-            growth = TableGrowth(table.identity, f"spmd.grow.table.{table.number}").define(builder.module)
-            grown, behind = builder.call(growth, [place, limit, index], cconv=SPARING), builder.block
-            self._item.layout.store(builder, grown, item, "table_limits", table.number)
-        known = builder.phi(I64, "limit")
-        known.add_incoming(limit, before)
-        known.add_incoming(grown, behind)
-        return known
 
     def meet(self, code: GangValues, access: Instruction) -> None:
         """Before lanes do *access*: do what is in tables for its memory. `update` looks at that itself."""
@@ -261,23 +278,6 @@ class UpdateTables:
     def _limit_in_bytes(self, code: GangValues, table: _Table) -> ir.Value:
         limit = self._load(code.builder, code.arguments[0], "table_limits", table)
         return code.builder.mul(limit, I64(table.size), flags=("nuw", "nsw"))
-
-    def _find_element(self, builder: ir.IRBuilder, table: _Table, address: ir.Value, base: ir.Value) -> ir.Value:
-        """The number of the element at *address*; a very large one if it is before the array or between two elements:
-        the remainder of the distance is rotated to the high bits."""
-        distance = builder.sub(builder.ptrtoint(address, I64), builder.ptrtoint(base, I64))
-        return distance if table.size == 1 else self._divide(builder, table, distance)
-
-    def _divide(self, builder: ir.IRBuilder, table: _Table, distance: ir.Value) -> ir.Value:
-        """A distance in bytes, or a vector of such, in elements, with the remainder in the high bits."""
-        kind = distance.type
-        by = I64(table.size.bit_length() - 1)
-        if isinstance(kind, ir.VectorType):
-            by = ir.Constant(kind, [by] * kind.count)
-        signature = ir.FunctionType(kind, [kind] * 3)
-        name = f"llvm.fshr.{mangle(kind)}"
-        rotate = builder.module.globals.get(name) or ir.Function(builder.module, signature, name)
-        return builder.call(rotate, [distance, distance, by])
 
     def _load(self, builder: ir.IRBuilder, item: ir.Value, name: str, table: _Table) -> ir.Value:
         return self._item.layout.load(builder, item, name, table.number)

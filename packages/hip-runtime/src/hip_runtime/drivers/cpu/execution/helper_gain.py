@@ -45,8 +45,8 @@ def define_choose(module: ir.Module) -> ir.Function:
     with builder.if_then(builder.not_(builder.and_(is_like, is_free))):
         builder.ret(helpers)
     helped, alone = (PROGRAM.load(builder, program, name) for name in ("helped", "alone"))
-    threads = builder.uitofp(builder.mul(blocks, builder.add(helpers, I64(1))), _DOUBLE)
-    is_long = builder.fcmp_ordered(">", builder.fmul(helped, threads), _DOUBLE(LONGEST))
+    shares = builder.uitofp(builder.mul(blocks, builder.add(helpers, I64(1))), _DOUBLE)
+    is_long = builder.fcmp_ordered(">", builder.fmul(helped, shares), _DOUBLE(LONGEST))
     with builder.if_then(is_long):
         builder.ret(helpers)
     is_untimed = builder.icmp_signed(">", PROGRAM.load(builder, program, "untimed"), I32(0))

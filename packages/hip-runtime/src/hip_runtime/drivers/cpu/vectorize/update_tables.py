@@ -321,11 +321,15 @@ class UpdateTables:
     def write_end(
         self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], notes: ir.Value
     ) -> None:  # fmt: skip
-        """Write what it does behind them: all that is in the tables. How much that is tells into how many chunks the
-        blocks of the next launch are divided."""
+        """Write what it does behind them: all that is in the tables."""
         for table in self._tables:
             self._do(builder, table, place, arguments[table.array.argument.index - 1])
         keep_memory(builder, notes)
+        if not self._item.takes_turns:
+            self._learn_chunks(builder, place)
+
+    def _learn_chunks(self, builder: ir.IRBuilder, place: ir.Value) -> None:
+        """Write what tells into how many chunks the blocks of the next launch are divided: by how much is in tables."""
         total: ir.Value = I64(0)
         for table in self._tables:
             limit = self._load(builder, place, "table_limits", table)

@@ -33,8 +33,11 @@ def multiply(a, b, c):
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
 @pytest.mark.parametrize(
     ("left", "right"),
-    [((100,), (100,)), ((3, 1), (4,)), ((2, 3, 4), (3, 1)), ((), (5,)), ((0,), (0,)), ((1,), (3, 2))],
-)
+    [
+        ((100,), (100,)), ((3, 1), (4,)), ((2, 3, 4), (3, 1)), ((), (5,)), ((0,), (0,)), ((1,), (3, 2)),
+        ((3, 5, 2), (3, 5, 2)), ((1, 5), (1, 5)), ((1, 1), (4, 1)), ((0, 3), (1, 3)), ((2, 1, 3), (1, 4, 1)),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("place", [np.asarray, hip.to_device])
 def test_operands_are_broadcast(dtype, left, right, place):
     rng = np.random.default_rng(0)
@@ -54,6 +57,23 @@ def test_views_on_the_device():
     np.testing.assert_array_equal(result.copy_to_host(), a[::2, ::-1] + a[::2, :1])
     with pytest.raises(ValueError, match=r"add: operands of shapes \(2, 6\), \(4, 2\) cannot be broadcast together"):
         add(device[::2], device[:, :2])
+
+
+def test_rows_are_taken_for_one_matrix_and_for_one_row():
+    """The same kernel cannot serve arrays that have one row and others that have as many as the result."""
+    matrix, row = np.arange(12.0).reshape(4, 3), np.array([[10.0, 20.0, 30.0]])
+    for left, right in ((matrix, matrix), (matrix, row), (row, matrix), (row, row), (matrix[:1], row)):
+        np.testing.assert_array_equal(add(hip.to_device(left), hip.to_device(right)).copy_to_host(), left + right)
+
+
+def test_contiguous_arrays_of_several_axes_share_a_kernel():
+    elementwise_kernel.cache_clear()
+    for shape in ((60,), (6, 10), (3, 4, 5)):
+        for place in (np.ones(shape), hip.to_device(np.ones(shape))):
+            result = add(place, place)
+            assert result.shape == shape
+            np.testing.assert_array_equal(np.asarray(result), 2.0)
+    assert elementwise_kernel.cache_info().currsize == 1
 
 
 def test_a_view_that_is_transposed():
@@ -232,7 +252,7 @@ def test_an_exception_of_a_part(decorate):
 @pytest.mark.parametrize("exceptions", [False, True])
 def test_what_raises_on_a_gpu_has_a_place_for_it_only_if_asked_for(exceptions):
     core = hip.jit(device=True)(lambda x: 1 // x)
-    kernel = elementwise_kernel(core, (Operand(1),), (Operand(1),), exceptions)
+    kernel = elementwise_kernel(core, (Operand((False,)),), (Operand((False,)),), exceptions)
     assert kernel.options.reports_faults is exceptions
 
 
@@ -357,10 +377,12 @@ def test_what_does_not_fit_a_gufunc():
 def test_for_amd_gpus(target):
     from numba_hip.array_functions.elementwise import Operand, elementwise_kernel
 
-    kernel = elementwise_kernel(add.core, (Operand(2), Operand(1)), (Operand(2),))
+    kernel = elementwise_kernel(add.core, (Operand((False, False)), Operand((False,))), (Operand((False, False)),))
     signature = "(UniTuple(int64, 2), float32[:,:], float32[::1], float32[:,::1])"
     assert hip.compile(kernel, signature, target=target, output="object")[0][:4] == b"\x7fELF"
-    kernel = elementwise_kernel(multiply.core, (Operand(3, 2, True), Operand(2, 2, True)), (Operand(3, 2, True),))
+    kernel = elementwise_kernel(
+        multiply.core, (Operand((False,), 2, True), Operand((), 2, True)), (Operand((False,), 2, True),)
+    )
     signature = "(UniTuple(int64, 1), float32[:,:,::1], float32[:,::1], float32[:,:,::1])"
     assert hip.compile(kernel, signature, target=target, output="object")[0][:4] == b"\x7fELF"
 

@@ -26,11 +26,11 @@ MOST_KERNELS = 256
 
 @dataclass(frozen=True)
 class Operand:
-    """How a kernel accesses one operand: the number of dimensions of the array (``None`` for a number), how many of the
-    last ones belong to the function, whether the function takes an array, and the type that an element is converted
-    to."""
+    """How a kernel accesses one operand: for each dimension of the array before those that belong to the function,
+    whether it has one element that is taken again and again (``None`` for a number, see `find_repeated`); how many
+    dimensions belong to the function, whether that takes an array, and the type that an element is converted to."""
 
-    ndim: int | None
+    repeated: tuple[bool, ...] | None
     core: int = 0
     as_array: bool = False
     convert_to: types.Type | None = None
@@ -43,6 +43,12 @@ def broadcast(function: str, shapes: Sequence[Shape]) -> Shape:
     except ValueError:
         shown = ", ".join(map(str, shapes))
         raise ValueError(f"{function}: operands of shapes {shown} cannot be broadcast together") from None
+
+
+def find_repeated(shape: Shape, extents: Shape) -> tuple[bool, ...]:
+    """Which dimensions of *shape*, which is broadcast to *extents*, have one element that is taken for all."""
+    along = extents[len(extents) - len(shape) :]
+    return tuple(own == 1 != whole for own, whole in zip(shape, along, strict=True))
 
 
 def fits(value: Any, wanted: np.dtype[Any]) -> bool:
@@ -75,6 +81,14 @@ def onto_device(value: Any, dtype: np.dtype[Any], stream: Stream | None) -> Any:
     return dtype.type(array[()]) if array.ndim == 0 and dtype.kind not in "mM" else to_device(array, stream=stream)
 
 
+def flatten(operands: Sequence[Any], shape: Shape) -> list[Any]:
+    """*operands*, of which the arrays have one axis instead of *shape* if all of them are contiguous."""
+    arrays = [value for value in operands if isinstance(value, DeviceArray)]
+    if len(shape) < 2 or not all(value.shape == shape and value.is_c_contiguous() for value in arrays):
+        return list(operands)
+    return [value.reshape(value.size) if isinstance(value, DeviceArray) else value for value in operands]
+
+
 def new_result(shape: Shape, dtype: np.dtype[Any]) -> DeviceArray:
     """A device array for results."""
     return device_array(shape, dtype)
@@ -92,7 +106,7 @@ def elementwise_kernel(
     """
     operands = (*inputs, *outputs)
     names = [f"a{n}" for n in range(len(operands))]
-    ndim = max((operand.ndim or 0) - operand.core for operand in operands)
+    ndim = max(len(operand.repeated or ()) for operand in operands)
     space: dict[str, Any] = {"core": core}
     parts = []
     for name, operand in zip(names, operands, strict=True):
@@ -113,9 +127,10 @@ def elementwise_kernel(
         "        rest = flat",
         *(
             line
-            for axis in reversed(range(ndim))
+            for axis in reversed(range(1, ndim))
             for line in (f"        i{axis} = rest % extents[{axis}]", f"        rest //= extents[{axis}]")
         ),
+        "        i0 = rest",
         f"        {statement}",
     ]
     from numba_hip.language.thread_index import grid, gridsize
@@ -127,11 +142,10 @@ def elementwise_kernel(
 
 def _part(name: str, operand: Operand, ndim: int) -> str:
     """The expression for the part of operand *name* that belongs to the current element."""
-    if operand.ndim is None:
+    if operand.repeated is None:
         return name
-    loop = operand.ndim - operand.core
-    first = ndim - loop
-    indices = [f"(0 if {name}.shape[{axis}] == 1 else i{first + axis})" for axis in range(loop)]
+    first = ndim - len(operand.repeated)
+    indices = ["0" if one else f"i{axis}" for axis, one in enumerate(operand.repeated, first)]
     if operand.as_array and operand.core == 0:
         # The function gets an array of one element where its signature says that there are no dimensions.
         if not indices:
@@ -142,6 +156,7 @@ def _part(name: str, operand: Operand, ndim: int) -> str:
     return f"{name}[{', '.join(indices) or '()'}]" if indices or not operand.as_array else name
 
 
+@lru_cache(None)
 def dtype_of(kind: types.Type) -> np.dtype[Any]:
     """The NumPy dtype of elements of Numba type *kind*, or of an array of them."""
     dtype: np.dtype[Any] = as_dtype(kind.dtype if isinstance(kind, types.Array) else kind)

@@ -19,6 +19,7 @@ from numba_hip.array_functions.elementwise import (
     broadcast,
     dtype_of,
     elementwise_kernel,
+    find_repeated,
     fits,
     new_result,
     onto_device,
@@ -225,7 +226,7 @@ class HipGUFunc:
     ) -> None:
         operands = [
             Operand(
-                value.ndim if isinstance(value, DeviceArray) else None,
+                find_repeated(value.shape[: value.ndim - len(dims)], loop) if isinstance(value, DeviceArray) else None,
                 len(dims),
                 as_array=isinstance(kind, types.Array),
             )

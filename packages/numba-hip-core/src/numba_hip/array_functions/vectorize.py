@@ -19,7 +19,9 @@ from numba_hip.array_functions.elementwise import (
     broadcast,
     dtype_of,
     elementwise_kernel,
+    find_repeated,
     fits,
+    flatten,
     new_result,
     onto_device,
     without_interface,
@@ -116,14 +118,17 @@ class HipUFunc:
     def _launch(
         self, shape: tuple[int, ...], passed: list[Any], kinds: tuple[types.Type, ...], target: DeviceArray, on: Any
     ) -> None:
+        *passed, target = arrays = flatten([*passed, target], shape)
+        shape = target.shape
         inputs = tuple(
-            Operand(value.ndim, convert_to=None if value.dtype == dtype_of(kind) else kind)
+            Operand(find_repeated(value.shape, shape), convert_to=None if value.dtype == dtype_of(kind) else kind)
             if isinstance(value, DeviceArray)
             else Operand(None, convert_to=kind if isinstance(kind, types.Number) else None)
             for value, kind in zip(passed, kinds, strict=True)
         )
-        kernel = elementwise_kernel(self.core, inputs, (Operand(target.ndim),), self.exceptions)
-        kernel.forall(target.size, stream=on)(shape, *passed, target)
+        output = Operand(find_repeated(shape, shape))
+        kernel = elementwise_kernel(self.core, inputs, (output,), self.exceptions)
+        kernel.forall(target.size, stream=on)(shape, *arrays)
 
     def _choose(self, args: tuple[Any, ...]) -> tuple[tuple[types.Type, ...], types.Type]:
         """The first signature that all *args* convert to without loss, of those that have the types of the arrays if

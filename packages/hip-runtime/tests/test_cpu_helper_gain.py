@@ -17,10 +17,12 @@ from hip_devicelib.isolated_codegen import make_host_machine
 from hip_runtime import Device, to_device
 from hip_runtime.drivers.cpu.abi.launch_frame import FIRST_PAUSE, NEVER_ALONE, TIMED_ALONE
 from hip_runtime.drivers.cpu.execution.block_scheduler import block_scheduler
-from hip_runtime.drivers.cpu.execution.helper_gain import LONGEST, LONGEST_PAUSE, define_choose, define_note
+from hip_runtime.drivers.cpu.execution.helper_gain import LONGEST, LONGEST_PAUSE, SEEN, define_choose, define_note
 from hip_runtime.drivers.cpu.object_code.program import ProgramWords
 
 HELPERS, BLOCKS = 3, 100
+FIRST = SEEN * (HELPERS + 1)
+"""Launches before any is timed alone."""
 
 
 class Learner:
@@ -62,13 +64,14 @@ def learner() -> Iterator[Learner]:
 
 
 def test_two_launches_are_timed_alone(learner: Learner) -> None:
-    assert learner.launches(8, helped=100, alone=300) == [True, False, False, *[True] * 5]
+    found = learner.launches(FIRST + 8, helped=100, alone=300)
+    assert found == [*[True] * FIRST, False, False, *[True] * 6]
 
 
 def test_pauses_grow_while_help_does_not_help(learner: Learner) -> None:
     found = learner.launches(5000, helped=300, alone=100)
-    assert found[:5] == [True, False, False, True, True]
-    helped = [number for number, was_helped in enumerate(found) if was_helped][1:]
+    assert found[: FIRST + 4] == [*[True] * FIRST, False, False, True, True]
+    helped = [number for number, was_helped in enumerate(found) if was_helped][FIRST:]
     assert all(after == before + 1 for before, after in zip(helped[::2], helped[1::2], strict=True))
     pauses = [after - before - 2 for before, after in pairwise(helped[::2])]
     assert pauses == [min(FIRST_PAUSE << number, LONGEST_PAUSE) for number in range(len(pauses))]
@@ -76,45 +79,45 @@ def test_pauses_grow_while_help_does_not_help(learner: Learner) -> None:
 
 
 def test_help_that_hardly_helps_is_not_asked_for(learner: Learner) -> None:
-    learner.launches(5, helped=95, alone=100)
+    learner.launches(FIRST + 4, helped=95, alone=100)
     assert not any(learner.launches(FIRST_PAUSE, helped=95, alone=100))
 
 
 def test_what_becomes_slow_alone_is_helped_at_once(learner: Learner) -> None:
-    learner.launches(7, helped=300, alone=100)
+    learner.launches(FIRST + 6, helped=300, alone=100)
     assert learner.launches(4, helped=300, alone=1000) == [False, True, True, True]
     assert learner.words.patience == FIRST_PAUSE
 
 
 def test_the_faster_one_of_two_launches_alone_counts(learner: Learner) -> None:
-    learner.launch(helped=100, alone=0)
+    learner.launches(FIRST, helped=100, alone=0)
     for alone in (90, 5000):
         learner.launch(helped=0, alone=alone)
     assert learner.words.alone == 90
 
 
 def test_the_launch_that_wakes_helpers_is_not_judged(learner: Learner) -> None:
-    learner.launches(3, helped=300, alone=100)
+    learner.launches(FIRST + 2, helped=300, alone=100)
     assert learner.launch(helped=300, alone=100)
     assert all(learner.launches(20, helped=60, alone=100))
 
 
 @pytest.mark.parametrize("blocks", [BLOCKS // 3, 3 * BLOCKS])
 def test_launches_of_another_size_are_helped(learner: Learner, blocks: int) -> None:
-    learner.launches(7, helped=300, alone=100)
+    learner.launches(FIRST + 6, helped=300, alone=100)
     assert learner.choose(blocks) == HELPERS
     assert learner.choose(BLOCKS) == 0
 
 
 def test_long_launches_are_always_helped(learner: Learner) -> None:
     each = int(LONGEST / BLOCKS / (HELPERS + 1))
-    assert all(learner.launches(20, helped=each + 1, alone=1))
+    assert all(learner.launches(2 * FIRST, helped=each + 1, alone=1))
     assert not all(learner.launches(20, helped=each - 1, alone=1))
 
 
 def test_kernels_that_may_not_run_alone_do_not(learner: Learner) -> None:
     learner.words.patience = NEVER_ALONE
-    assert all(learner.launches(20, helped=300, alone=100))
+    assert all(learner.launches(2 * FIRST, helped=300, alone=100))
 
 
 ADD = """
@@ -130,7 +133,7 @@ def test_launches_are_timed(device: Device) -> None:
     """All threads update the same lines; nothing is lost, whoever runs them."""
     if not block_scheduler().helpers:
         pytest.skip("one thread of the processor")
-    blocks, threads, times = 3000, 64, 30
+    blocks, threads, times = 3000, 64, SEEN * (block_scheduler().helpers + 1) + 10
     function = device.load(kernel(ADD, [("out", "ptr"), ("found", "ptr")])).function("k")
     out, found = to_device(np.zeros(threads, np.int64)), to_device(np.zeros(blocks * threads, np.int64))
     words = ProgramWords.from_address(function.handle.worker((threads, 1, 1)).entry)

@@ -40,7 +40,7 @@ FAULT_FIELDS = ("code", "block x", "block y", "block z", "thread x", "thread y",
 PROGRAM = Struct(
     worker=PTR, cost=ir.DoubleType(), code_start=I64, code_end=I64, name=PTR, limit=PTR, serial=I32, length=I32,
     parts=I32, words=I32, together=I32, axis=I32, alone=ir.DoubleType(), helped=ir.DoubleType(), helped_blocks=I64,
-    untimed=I32, pause=I32, patience=I32,
+    seen=I32, untimed=I32, pause=I32, patience=I32,
 )  # fmt: skip
 """A finalised kernel: its worker; the nanoseconds that a block took in the last launch, negative before the first; the
 range of its machine code and the kernel's name, which are set when it is loaded; what tells how many blocks have to
@@ -50,8 +50,8 @@ of a launch are divided for each thread of the processor, which kernels with tab
 byte of the arguments the address of the blocks' words is, if they wait for the grid, else `NO_WORDS`; how many blocks
 along which axis have to be in a chunk, so that their threads fill a gang; and for `execution.helper_gain` the
 nanoseconds for each block that a launch took without helpers and with them, how many blocks it had, how many launches
-are still to be timed without helpers, how many go without them from now on, and how many after the next that is not
-faster with them, or `NEVER_ALONE`."""
+were helped before any was timed without helpers, how many are still to be timed so, how many go without them from now
+on, and how many after the next that is not faster with them, or `NEVER_ALONE`."""
 
 NO_WORDS = -1
 

@@ -164,7 +164,7 @@ def _define_program(module: ir.Module, worker: ir.Function, kernel: Kernel, item
     numbers = int(item.observed), item.block[0], parts, words, item.blocks_of_gang, item.axes[0]
     last = map(I32, numbers)
     limit = PTR(None) if item.limit is None else function_address(item.limit)
-    gain = [cost, cost, unknown, *map(I32, (TIMED_ALONE, 0, FIRST_PAUSE if item.may_run_alone else NEVER_ALONE))]
+    gain = [cost, cost, unknown, *map(I32, (0, TIMED_ALONE, 0, FIRST_PAUSE if item.may_run_alone else NEVER_ALONE))]
     fields = [function_address(worker), cost, unknown, unknown, PTR(None), limit, *last, *gain]
     program.initializer = ir.Constant(PROGRAM.type, fields)
 

@@ -1,10 +1,11 @@
 """What helpers bring to the launches of a program, as the last ones tell, as LLVM IR.
 
 Two threads that update the same cache lines, or that memory makes wait, may take longer than one, and so may a launch
-that is over by the time a helper wakes. So two of the first launches are run without help, and timed. Where help does
-not make launches faster, it is tried again after a while, each time a longer one; in two launches, as the first one
-wakes the helpers, which have nothing in their caches. Launches of another size are helped until it is known what these
-take; so are long ones, always: that one of them runs alone would cost more than it tells.
+that is over by the time a helper wakes. So after some launches two are run without help, and timed: at once would make
+those slow that a user times. Where help does not make launches faster, it is tried again after a while, each time a
+longer one; in two launches, as the first one wakes the helpers, which have nothing in their caches. Launches of another
+size are helped until it is known what these take; so are long ones, always: that one of them runs alone would cost more
+than it tells.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ GAIN = 0.9
 
 LONGEST = 20_000_000.0
 """Nanoseconds that all threads together take for a launch, from which on it is always helped."""
+
+SEEN = 16
+"""How many launches are helped, for each thread that takes part, before two are run alone: these then take an eighth of
+the time that the program has had, at most."""
 
 LONGEST_PAUSE = 1024
 """The most launches that are run alone before help is tried again."""
@@ -51,7 +56,9 @@ def define_choose(module: ir.Module) -> ir.Function:
         builder.ret(helpers)
     is_untimed = builder.icmp_signed(">", PROGRAM.load(builder, program, "untimed"), I32(0))
     with builder.if_then(is_untimed):
-        builder.ret(I64(0))
+        enough = builder.mul(builder.add(builder.trunc(helpers, I32), I32(1)), I32(SEEN))
+        is_time = builder.icmp_signed(">=", PROGRAM.load(builder, program, "seen"), enough)
+        builder.ret(builder.select(is_time, I64(0), helpers))
     pause = PROGRAM.load(builder, program, "pause")
     helps = builder.or_(_is_faster(builder, helped, alone), builder.icmp_signed("<=", pause, I32(0)))
     with builder.if_then(helps):
@@ -80,6 +87,9 @@ def define_note(module: ir.Module) -> ir.Function:
         builder.ret_void()
     PROGRAM.store(builder, each, program, "helped")
     PROGRAM.store(builder, blocks, program, "helped_blocks")
+    with builder.if_then(builder.not_(is_timed)):
+        seen = builder.add(PROGRAM.load(builder, program, "seen"), I32(1))
+        PROGRAM.store(builder, seen, program, "seen")
     patience = PROGRAM.load(builder, program, "patience")
     is_free = builder.icmp_signed("!=", patience, I32(NEVER_ALONE))
     with builder.if_then(builder.and_(is_timed, is_free)):

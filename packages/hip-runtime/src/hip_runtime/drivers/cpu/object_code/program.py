@@ -99,7 +99,7 @@ class Program:
         resized = copy.copy(self)
         words = ProgramWords.from_buffer_copy(ProgramWords.from_address(self.entry))
         words.cost, words.length = UNKNOWN_COST, block[0]
-        words.helped_blocks, words.untimed, words.pause = 0, TIMED_ALONE, 0
+        words.helped_blocks, words.seen, words.untimed, words.pause = 0, 0, TIMED_ALONE, 0
         resized._words, resized.entry = words, ctypes.addressof(words)
         resized.entries = [resized.entry]
         resized.block, resized.describe_place = block, None
@@ -131,6 +131,7 @@ class ProgramWords(ctypes.Structure):
         ("alone", ctypes.c_double),
         ("helped", ctypes.c_double),
         ("helped_blocks", ctypes.c_int64),
+        ("seen", ctypes.c_int32),
         ("untimed", ctypes.c_int32),
         ("pause", ctypes.c_int32),
         ("patience", ctypes.c_int32),

@@ -17,6 +17,8 @@ from spmd_kernels import pack
 from hip_devicelib.isolated_codegen import make_host_machine
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.abi.kept_memory import KEPT_BYTES
+from hip_runtime.drivers.cpu.abi.launch_frame import CHUNKS_PER_THREAD, CHUNKS_WITH_TABLES
+from hip_runtime.drivers.cpu.object_code.program import ProgramWords
 from hip_runtime.drivers.cpu.vectorize.table_growth import TableGrowth
 from hip_runtime.errors import MemoryFaultError
 
@@ -129,6 +131,21 @@ def test_an_array_behind_that_of_a_table_does_not_empty_it(device: Device) -> No
         function.launch(1, threads, pack(function.kernel, *arguments))
     found = np.frombuffer((ctypes.c_int32 * count).from_address(whole.address), np.int32).copy()
     assert found.sum() < threads // 4
+
+
+@pytest.mark.parametrize(("count", "parts"), [(100, CHUNKS_PER_THREAD), (20000, CHUNKS_WITH_TABLES)])
+@pytest.mark.parametrize("blocks", [800, 801])
+def test_launches_with_large_tables_have_few_chunks(device: Device, count: int, parts: int, blocks: int) -> None:
+    """Also where one block is left behind the chunks, whose table stays small."""
+    bins = np.random.default_rng(2).integers(0, count, blocks * THREADS).astype(np.int32)
+    bins[-THREADS:] = count - 1
+    function, counts, places = load(device, ADD), to_device(np.zeros(count, np.int32)), to_device(bins)
+    words = ProgramWords.from_address(function.handle.worker((THREADS, 1, 1)).entry)
+    for _ in range(6):
+        function.launch(blocks, THREADS, pack(function.kernel, counts.address, places.address, 0, 0))
+        words.cost = 1000.0  # that of a small grid would not be divided
+    assert words.parts == parts
+    np.testing.assert_array_equal(counts.copy_to_host(), 6 * np.bincount(bins, minlength=count))
 
 
 class MallocNumbers(ctypes.Structure):

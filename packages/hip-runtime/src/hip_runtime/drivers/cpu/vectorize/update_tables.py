@@ -329,15 +329,19 @@ class UpdateTables:
             self._learn_chunks(builder, place)
 
     def _learn_chunks(self, builder: ir.IRBuilder, place: ir.Value) -> None:
-        """Write what tells into how many chunks the blocks of the next launch are divided: by how much is in tables."""
+        """Write what tells into how many chunks the blocks of the next launch are divided: by how much is in the tables
+        of the first chunk. The last one may be a small rest."""
         total: ir.Value = I64(0)
         for table in self._tables:
             limit = self._load(builder, place, "table_limits", table)
             total = builder.add(total, builder.mul(limit, I64(table.size)))
         is_small = builder.icmp_unsigned("<=", total, I64(_SMALL))
         parts = builder.select(is_small, I32(CHUNKS_PER_THREAD), I32(CHUNKS_WITH_TABLES))
-        program = FRAME.load(builder, self._item.layout.load(builder, place, "frame"), "program")
-        store_atomic(builder, parts, PROGRAM.field(builder, program, "parts"))
+        frame = self._item.layout.load(builder, place, "frame")
+        is_first = builder.icmp_unsigned("==", FRAME.load(builder, frame, "next_block"), I64(0))
+        with builder.if_then(is_first):
+            program = FRAME.load(builder, frame, "program")
+            store_atomic(builder, parts, PROGRAM.field(builder, program, "parts"))
 
     def _do(self, builder: ir.IRBuilder, table: _Table, item: ir.Value, base: ir.Value) -> None:
         limit, own = (self._load(builder, item, name, table) for name in ("table_limits", "tables"))

@@ -129,7 +129,7 @@ class UpdateTables:
         """Do *update* by a function."""
         builder, table, item = code.builder, self._table_of(update), code.arguments[0]
         limit, own = (self._load(builder, item, name, table) for name in ("table_limits", "tables"))
-        alike = update.table, update.operation, update.align, update.location
+        alike = update.table, update.operation, update.align, update.atomic, update.location
         name = f"spmd.update.{self._names.setdefault(alike, len(self._names))}"
         made = TableUpdate(update, self._growth_of(table), name, self._item.has_lines).define(builder.module)
         base = code.arguments[table.array.argument.index]

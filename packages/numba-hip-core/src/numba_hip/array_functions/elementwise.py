@@ -38,6 +38,8 @@ class Operand:
 
 def broadcast(function: str, shapes: Sequence[Shape]) -> Shape:
     """The shape that *shapes* broadcast to. Raises `ValueError` if they do not."""
+    if len(set(shapes)) == 1:
+        return shapes[0]
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -47,6 +49,8 @@ def broadcast(function: str, shapes: Sequence[Shape]) -> Shape:
 
 def find_repeated(shape: Shape, extents: Shape) -> tuple[bool, ...]:
     """Which dimensions of *shape*, which is broadcast to *extents*, have one element that is taken for all."""
+    if shape == extents:
+        return (False,) * len(shape)
     along = extents[len(extents) - len(shape) :]
     return tuple(own == 1 != whole for own, whole in zip(shape, along, strict=True))
 

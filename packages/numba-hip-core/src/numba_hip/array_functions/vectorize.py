@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -182,9 +183,15 @@ class HipUFunc:
 def _type_of(value: Any) -> types.Type:
     dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
     try:
-        return from_dtype(np.dtype(dtype))
+        return _from_dtype(np.dtype(dtype))
     except NotImplementedError:
         raise TypeError(f"kernels do not compute with a {type(value).__name__} of dtype {dtype}") from None
+
+
+@lru_cache(64)
+def _from_dtype(dtype: np.dtype[Any]) -> types.Type:
+    found: types.Type = from_dtype(dtype)
+    return found
 
 
 def _check_out(function: str, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:

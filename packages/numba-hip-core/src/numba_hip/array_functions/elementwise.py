@@ -160,7 +160,7 @@ def _part(name: str, operand: Operand, ndim: int) -> str:
     return f"{name}[{', '.join(indices) or '()'}]" if indices or not operand.as_array else name
 
 
-@lru_cache(None)
+@lru_cache(MOST_KERNELS)
 def dtype_of(kind: types.Type) -> np.dtype[Any]:
     """The NumPy dtype of elements of Numba type *kind*, or of an array of them."""
     dtype: np.dtype[Any] = as_dtype(kind.dtype if isinstance(kind, types.Array) else kind)

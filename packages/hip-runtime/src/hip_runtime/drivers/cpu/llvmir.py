@@ -86,6 +86,12 @@ class Callee:
         return str(self._address.get_reference())
 
 
+def declare(builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Type) -> ir.Function:
+    """The function *name* of a library, or of LLVM's, declared in the module of *builder*."""
+    known = builder.module.globals.get(name)
+    return known or ir.Function(builder.module, ir.FunctionType(result, arguments), name)
+
+
 def new_function(module: ir.Module, name: str, kind: ir.FunctionType, *attributes: str) -> ir.IRBuilder:
     """A builder at the start of a new function."""
     function = ir.Function(module, kind, name)

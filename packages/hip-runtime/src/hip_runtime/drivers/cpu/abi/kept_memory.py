@@ -9,7 +9,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.launch_frame import WORKER_RECORD
-from hip_runtime.drivers.cpu.llvmir import I64, PTR, VOID, store_atomic
+from hip_runtime.drivers.cpu.llvmir import I64, PTR, VOID, declare, store_atomic
 
 KEPT_BYTES = 1 << 20
 """How much it is. What nobody writes to takes no memory of the system's."""
@@ -22,7 +22,7 @@ def take_memory(builder: ir.IRBuilder, notes: ir.Value) -> ir.Value:
     kept = _exchange(builder, notes, PTR(None))
     before = builder.block
     with builder.if_then(builder.icmp_unsigned("==", kept, PTR(None)), likely=False):
-        make = _declare(builder, "aligned_alloc", PTR, I64, I64)
+        make = declare(builder, "aligned_alloc", PTR, I64, I64)
         made, behind = builder.call(make, [I64(ALIGNMENT), I64(KEPT_BYTES)]), builder.block
     memory = builder.phi(PTR, "memory")
     memory.add_incoming(kept, before)
@@ -37,14 +37,9 @@ def keep_memory(builder: ir.IRBuilder, notes: ir.Value) -> None:
     store_atomic(builder, PTR(None), WORKER_RECORD.field(builder, notes, "memory"))
     other = _exchange(builder, notes, memory)
     with builder.if_then(builder.icmp_unsigned("!=", other, PTR(None)), likely=False):
-        builder.call(_declare(builder, "free", VOID, PTR), [other])
+        builder.call(declare(builder, "free", VOID, PTR), [other])
 
 
 def _exchange(builder: ir.IRBuilder, notes: ir.Value, memory: ir.Value) -> ir.Value:
     """Have the thread keep *memory*, or nothing; what it has kept."""
     return builder.atomic_rmw("xchg", WORKER_RECORD.load(builder, notes, "kept"), memory, "monotonic")
-
-
-def _declare(builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Type) -> ir.Function:
-    known = builder.module.globals.get(name)
-    return known or ir.Function(builder.module, ir.FunctionType(result, arguments), name)

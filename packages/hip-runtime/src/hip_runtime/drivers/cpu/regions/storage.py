@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.grid_context import ALIGNMENT
 from hip_runtime.drivers.cpu.ir import remarks
-from hip_runtime.drivers.cpu.llvmir import I1, I8, I64, PTR, VOID, allocate, store_atomic
+from hip_runtime.drivers.cpu.llvmir import I1, I8, I64, PTR, VOID, allocate, declare, store_atomic
 from hip_runtime.errors import UnsupportedError
 
 STACK_LIMIT = 256 << 10
@@ -115,7 +115,7 @@ class Storage:
         if not on_heap:
             return None
         nbytes = sum(place.nbytes for place in on_heap)
-        make = _function(builder, "aligned_alloc", PTR, I64, I64)
+        make = declare(builder, "aligned_alloc", PTR, I64, I64)
         self._heap = builder.call(make, [I64(ALIGNMENT), I64(nbytes)])
         store_atomic(builder, self._heap, word(builder))
         offset = 0
@@ -165,13 +165,8 @@ class Storage:
         """Free heap memory."""
         if self._heap is not None:
             store_atomic(builder, PTR(None), word(builder))
-            builder.call(_function(builder, "free", VOID, PTR), [self._heap])
+            builder.call(declare(builder, "free", VOID, PTR), [self._heap])
 
 
 def _is_single(place: Slot) -> bool:
     return place.count == 1 and not isinstance(place.kind, ir.ArrayType)
-
-
-def _function(builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Type) -> ir.Value:
-    known = builder.module.globals.get(name)
-    return known or ir.Function(builder.module, ir.FunctionType(result, arguments), name)

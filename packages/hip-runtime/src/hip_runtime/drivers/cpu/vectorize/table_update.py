@@ -6,13 +6,14 @@ sixteen operations in a row took two seconds to compile where each place had cod
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines, stand_at
 from hip_runtime.drivers.cpu.ir.model import Instruction
-from hip_runtime.drivers.cpu.llvmir import I64, PTR
+from hip_runtime.drivers.cpu.llvmir import I64, PTR, declare
 from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import combine
 from hip_runtime.drivers.cpu.vectorize.table_growth import SPARING, TABLE, TableGrowth
@@ -44,16 +45,26 @@ class TableUpdate:
         if self.has_lines:
             keep_lines(builder)
         stand_at(builder, self.update.location)
-        table, elements, array, address, value = function.args
+        table, elements, array, *operands = function.args
+        builder.ret(self.write(builder, table, elements, array, operands))
+        return function
+
+    def write(
+        self, builder: ir.IRBuilder, table: ir.Value, elements: ir.Value, array: ir.Value,
+        operands: Sequence[ir.Value], prepare: Callable[[], None] | None = None,
+    ) -> ir.Value:  # fmt: skip
+        """Write the same, with what *prepare* writes before the operation is done in memory."""
+        address, value = operands
         index = find_element(builder, self.growth.size, address, array)
         known = self.growth.grow(builder, table, elements, index)
         with builder.if_else(builder.icmp_unsigned("<", index, known)) as (in_table, in_memory):
             with in_table:
                 update_element(builder, self.update, TABLE.load(builder, table, "memory"), index, value)
             with in_memory:
-                write_checked(builder, self.update, [address, value])
-        builder.ret(known)
-        return function
+                if prepare is not None:
+                    prepare()
+                write_checked(builder, self.update, operands)
+        return known
 
 
 def update_element(
@@ -82,7 +93,4 @@ def count_elements(builder: ir.IRBuilder, size: int, distance: ir.Value) -> ir.V
     by = I64(size.bit_length() - 1)
     if isinstance(kind, ir.VectorType):
         by = ir.Constant(kind, [by] * kind.count)
-    name = f"llvm.fshr.{mangle(kind)}"
-    known = builder.module.globals.get(name)
-    rotate = known or ir.Function(builder.module, ir.FunctionType(kind, [kind] * 3), name)
-    return builder.call(rotate, [distance, distance, by])
+    return builder.call(declare(builder, f"llvm.fshr.{mangle(kind)}", kind, kind, kind, kind), [distance, distance, by])

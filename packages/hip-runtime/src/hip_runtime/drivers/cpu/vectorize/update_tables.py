@@ -22,7 +22,6 @@ from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.vector_shapes import LaneShapes
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, allocate_at_entry, store_atomic
-from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues, IsPending
 from hip_runtime.drivers.cpu.vectorize.linear_accesses import find_line
 from hip_runtime.drivers.cpu.vectorize.table_contents import WHOLE, TableContents
@@ -95,49 +94,36 @@ class UpdateTables:
         """Do *update* with the *operands* of one lane: in the table, if that has the element. A thread that goes on
         alone finds most of them there; for a gang, lanes are looked at one by one where that has not all."""
         builder, (address, value), table = code.builder, operands, self._table_of(update)
-        base = code.arguments[table.array.argument.index]
-        if any(self._others(update)):
-            self._update_here(code, update, operands)
-        elif code.lanes.width > 1:
-            self._call(code, update, operands)
-        else:
-            index = find_element(builder, table.size, address, base)
-            limit = self._load(builder, code.arguments[0], "table_limits", table)
-            has_it = builder.icmp_unsigned("<", index, limit)
-            with builder.if_else(has_it, likely=True) as (in_table, anywhere):
-                with in_table:
-                    self.update_element(code, update, self.find_memory(code, update), index, value)
-                with anywhere:
-                    self._call(code, update, operands)
-
-    def _update_here(self, code: GangValues, update: Instruction, operands: Sequence[ir.Value]) -> None:
-        """The same, where other tables may have what is updated in memory."""
-        builder, (address, value), table, item = code.builder, operands, self._table_of(update), code.arguments[0]
+        if code.lanes.width > 1 or any(self._others(update)):
+            self._update_anywhere(code, update, operands)
+            return
         index = find_element(builder, table.size, address, code.arguments[table.array.argument.index])
-        limit, own = (self._load(builder, item, name, table) for name in ("table_limits", "tables"))
-        limit = self._growth_of(table).grow(builder, own, limit, index)
-        self._item.layout.store(builder, limit, item, "table_limits", table.number)
-        with builder.if_else(builder.icmp_unsigned("<", index, limit)) as (in_table, in_memory):
+        limit = self._load(builder, code.arguments[0], "table_limits", table)
+        with builder.if_else(builder.icmp_unsigned("<", index, limit), likely=True) as (in_table, anywhere):
             with in_table:
                 self.update_element(code, update, self.find_memory(code, update), index, value)
-            with in_memory:
-                for other in self._others(update):
-                    self._meet(code, other, self._hits(code, other, address, table.size))
-                write_checked(builder, update, operands)
+            with anywhere:
+                self._update_anywhere(code, update, operands)
 
-    def _call(self, code: GangValues, update: Instruction, operands: Sequence[ir.Value]) -> None:
-        """Do *update* by a function."""
+    def _update_anywhere(self, code: GangValues, update: Instruction, operands: Sequence[ir.Value]) -> None:
+        """The same, wherever the element is: by a function, unless other tables may have what is in memory."""
         builder, table, item = code.builder, self._table_of(update), code.arguments[0]
         limit, own = (self._load(builder, item, name, table) for name in ("table_limits", "tables"))
         alike = update.table, update.operation, update.align, update.atomic, update.location
         name = f"spmd.update.{self._names.setdefault(alike, len(self._names))}"
-        made = TableUpdate(update, self._growth_of(table), name, self._item.has_lines).define(builder.module)
+        growth = TableGrowth(table.identity, f"spmd.grow.table.{table.number}")
+        made = TableUpdate(update, growth, name, self._item.has_lines)
         base = code.arguments[table.array.argument.index]
-        known = builder.call(made, [own, limit, base, *operands], cconv=SPARING)
-        self._item.layout.store(builder, known, item, "table_limits", table.number)
+        if others := list(self._others(update)):
 
-    def _growth_of(self, table: _Table) -> TableGrowth:
-        return TableGrowth(table.identity, f"spmd.grow.table.{table.number}")
+            def meet() -> None:
+                for other in others:
+                    self._meet(code, other, self._hits(code, other, operands[0], table.size))
+
+            known = made.write(builder, own, limit, base, operands, meet)
+        else:
+            known = builder.call(made.define(builder.module), [own, limit, base, *operands], cconv=SPARING)
+        self._item.layout.store(builder, known, item, "table_limits", table.number)
 
     def needs(self, update: Instruction) -> tuple[Value, ...]:
         """What `find_elements` takes of *update* besides its operands."""

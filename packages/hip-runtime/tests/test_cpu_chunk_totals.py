@@ -13,7 +13,7 @@ from spmd_kernels import DECLARATIONS, GLOBAL_X, code, pack
 
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.abi.work_item import MOST_TOTALS
+from hip_runtime.drivers.cpu.abi.worker_memory import MOST_TOTALS
 from hip_runtime.drivers.cpu.analyses.chunk_totals import find_totals
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function

@@ -18,7 +18,6 @@ from hip_devicelib.codeobject import CodeObject, Kernel
 from hip_runtime import config
 from hip_runtime.compile_notice import StageClock, timed
 from hip_runtime.driver import Dim3
-from hip_runtime.drivers.cpu.abi.work_item import AXES
 from hip_runtime.drivers.cpu.analyses.stack_usage import allocated_bytes, private_type
 from hip_runtime.drivers.cpu.analyses.type_sizes import measure_types
 from hip_runtime.drivers.cpu.finalise import view_kernel
@@ -203,7 +202,7 @@ class _Listener:
         gangs = [gang for name, gang in self.gangs.items() if name in plan.worker.globals]
         return CpuExplanation(
             plan.form, plan.reason, max((gang.width * gang.rows for gang in gangs), default=1),
-            AXES[plan.item.axes[0]], tuple(self._instructions(gangs)), tuple(self.private), self.heap_bytes,
+            plan.item.order.along, tuple(self._instructions(gangs)), tuple(self.private), self.heap_bytes,
             _find_vectorized(module),
         )  # fmt: skip
 

@@ -19,7 +19,7 @@ from hip_runtime import config
 from hip_runtime.compile_notice import announced
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi.narrow_grids import Gangs
-from hip_runtime.drivers.cpu.abi.work_item import AXES
+from hip_runtime.drivers.cpu.abi.thread_order import AXES
 from hip_runtime.drivers.cpu.code_cache import CodeCache, settings_of_code
 from hip_runtime.drivers.cpu.isolation import finalise_isolated, validate_code
 from hip_runtime.drivers.cpu.loaded_programs import copy_loaded, note_loaded

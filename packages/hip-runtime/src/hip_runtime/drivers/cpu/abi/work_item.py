@@ -7,109 +7,28 @@ loop over the threads, and a shared array an alloca of the worker.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import replace
 
 from llvmlite import ir
 
 from hip_devicelib import spmd
-from hip_runtime.driver import Dim3, block_threads
+from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.launch_frame import FRAME
-from hip_runtime.drivers.cpu.abi.narrow_grids import turn
 from hip_runtime.drivers.cpu.abi.observer import OBSERVER, OBSERVER_TYPE
 from hip_runtime.drivers.cpu.abi.stack_guard import define_limit, is_below
-from hip_runtime.drivers.cpu.ir.model import Instruction, Value
+from hip_runtime.drivers.cpu.abi.thread_order import AXES, ThreadOrder
+from hip_runtime.drivers.cpu.abi.worker_memory import MOST_TABLES, MOST_TOTALS, WorkerMemory
 from hip_runtime.drivers.cpu.llvmir import I1, I32, I64, PTR, VOID, Struct, allocate, new_function
 
 LINE = 64
 """Bytes of a cache line on x86-64 and most AArch64. Shared arrays start at one, as a vector access that straddles two
 lines takes twice as long."""
 
-AXES = ("x", "y", "z")
 FAULT_RECORD = "spmd.fault.record"
 """``void (frame, code, block x, y, z, thread x, y, z)``: records the fault if it is the launch's first."""
 
 MAX_GRID = 2**31 - 1
-
-MOST_TOTALS = 4
-"""The most totals of a chunk of blocks: more would not stay in registers."""
-
-MOST_TABLES = 4
-"""The most tables of a worker, see `vectorize.update_tables`."""
-
-Axes = tuple[int, int, int]
-"""Axes of a block, by number: that of the lanes first, then that of the rows."""
-
-ALONG_X: Axes = (0, 1, 2)
-
-
-@dataclass(frozen=True)
-class BlockRows:
-    """Rows of blocks, in code that is being written: those with the indices from *first* to below *limit*."""
-
-    first: ir.Value
-    limit: ir.Value
-
-
-class CollectsTotals(Protocol):
-    """What writes the totals of a chunk of blocks, see `vectorize.chunk_totals`."""
-
-    def collect(
-        self, builder: ir.IRBuilder, place: ir.Value, update: Instruction, address: ir.Value, value: ir.Value,
-        active: ir.Value | None = None,
-    ) -> None:  # fmt: skip
-        """Combine *value* with the total of *update*."""
-
-    def write(self, builder: ir.IRBuilder, place: ir.Value, start: ir.Block) -> None:
-        """Write what is around the blocks of a chunk."""
-
-
-class KeepsResults(Protocol):
-    """What writes the memory of a worker for results, see `vectorize.kept_results`."""
-
-    def compute(self, code: Any, common: Any) -> None:
-        """Have *code* know the results of *common*."""
-
-    def write(self, builder: ir.IRBuilder, place: ir.Value, start: ir.Block) -> None:
-        """Write what is before the blocks of a chunk."""
-
-
-class KeepsTables(Protocol):
-    """What writes the tables of a worker, see `vectorize.update_tables`."""
-
-    def write_start(
-        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], notes: ir.Value
-    ) -> None:  # fmt: skip
-        """Write what a worker with a record *notes* does before its blocks."""
-
-    def write_end(
-        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], notes: ir.Value
-    ) -> None:  # fmt: skip
-        """Write what it does behind them."""
-
-    def serves(self, code: Any, update: Instruction) -> bool:
-        """Whether lanes do *update* by `update` or `update_element`."""
-
-    def needs(self, update: Instruction) -> tuple[Value, ...]:
-        """What `find_elements` takes of *update* besides its operands."""
-
-    def find_elements(self, code: Any, update: Instruction, addresses: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """The numbers of the elements at *addresses*, and whether the table has those of all active lanes."""
-
-    def find_memory(self, code: Any, update: Instruction) -> ir.Value:
-        """Where the elements of the table for *update* are."""
-
-    def update_element(
-        self, code: Any, update: Instruction, memory: ir.Value, index: ir.Value, value: ir.Value
-    ) -> None:  # fmt: skip
-        """Do *update* with *value* on the element with the number *index* in *memory*."""
-
-    def update(self, code: Any, update: Instruction, operands: Sequence[ir.Value]) -> None:
-        """Do *update* with the *operands* of one lane."""
-
-    def meet(self, code: Any, access: Instruction) -> None:
-        """Do what is in tables for the memory of *access*."""
 
 
 class WorkItem:
@@ -141,38 +60,8 @@ class WorkItem:
         """Whether the kernel's bitcode has debug locations."""
         self.context_bytes = 0
         """Size of a block's context, for kernels that wait for the grid; known once the block function is written."""
-        self.block = block
-        self.lengths = lengths
-        """The least and the greatest length of the blocks, rows of threads along x, if it is only known at run time."""
-        self.multiple: int | None = None
-        """A power of two that the length is a multiple of then, if that was decided before gangs are written; if 1,
-        these are written for parts of a gang, too."""
-        self.axes: Axes = ALONG_X
-        """The order in which the threads of a block run, and the blocks of a grid, the fastest axis first."""
-        self.tile = 1
-        """The most blocks that gangs reach over, neighbours along the first of these axes. The index of a thread along
-        that axis is then counted from the first one of these blocks."""
-        self.is_turned = False
-        """Whether the threads of a block are counted along y instead of x, see `passes.turned_blocks`."""
-        self.row_lanes: ir.Value | None = None
-        """The lanes of a row of the blocks that gangs reach over now, in a worker that is being written, if they are
-        only counted at run time."""
-        self.blocks_of_gang = 1
-        """The blocks of a tile that a gang reaches over, as far as its axis goes."""
-        self.joins_rows_from: int | None = None
-        """Threads of a grid from which on tiles have several rows of blocks, if these are whole rows of the grid. Of
-        such blocks, the first planes of threads run before the second ones; ``None`` for one row in any grid."""
-        self.block_rows: BlockRows | None = None
-        """The rows of the blocks that run now then, in a worker that is being written."""
-        self.takes_turns = False
-        """Whether gangs of different blocks take turns in a loop: then more blocks at once are better, see
-        `vectorize.turns`."""
-        self.totals: CollectsTotals | None = None
-        """What collects atomic operations of a chunk of blocks, if the kernel has such."""
-        self.kept: KeepsResults | None = None
-        """What keeps results that gangs have in common, if it is worth the while."""
-        self.tables: KeepsTables | None = None
-        """What keeps tables of the worker for atomic operations on elements of arrays, if the kernel has such."""
+        self.order = ThreadOrder(block, lengths)
+        self.memory = WorkerMemory()
         self.may_run_alone = False
         """Whether one CPU thread may run all blocks, one after another: no block waits for a later one."""
         self.limit: ir.Function | None = None
@@ -191,19 +80,10 @@ class WorkItem:
     @property
     def known(self) -> dict[str, int]:
         """Functions of the contract that are constants of this program, with their values."""
-        extents = {spmd.block_dim(axis): extent for axis, extent in zip(AXES, self.block, strict=True)}
-        if self.lengths is not None:
+        extents = {spmd.block_dim(axis): extent for axis, extent in zip(AXES, self.order.block, strict=True)}
+        if self.order.lengths is not None:
             del extents[spmd.block_dim("x")]
         return {**extents, spmd.WAVE_SIZE: self.wave_size}
-
-    def turn(self) -> None:
-        """Count the threads of a block, which is a row, along y instead of x."""
-        self.block, self.is_turned = turn(self.block), True
-
-    @property
-    def limits(self) -> Dim3:
-        """The most threads of a block along each axis."""
-        return self.block if self.lengths is None else (self.lengths[1], *self.block[1:])
 
     @property
     def shared_memory(self) -> dict[str, tuple[int, int]]:
@@ -218,12 +98,6 @@ class WorkItem:
         field = "dynamic_shared" if function == spmd.DYNAMIC_SHARED else self._shared.get(function, "")
         return self.shared_memory.get(field)
 
-    @property
-    def extents(self) -> Dim3:
-        """The extents of the block along `axes`: those of a row of lanes, of a plane of rows, and of the planes."""
-        lanes, rows, planes = (self.block[axis] for axis in self.axes)
-        return lanes * self.tile, rows, planes
-
     def store_block(self, builder: ir.IRBuilder, item: ir.Value, axis: int, index: ir.Value) -> None:
         """Make *item* one of the block with *index* along *axis*, and assume that this is in range."""
         module = self.module
@@ -233,22 +107,12 @@ class WorkItem:
 
     def store_lane(self, builder: ir.IRBuilder, item: ir.Value, index: ir.Value) -> None:
         """Make *item* the thread with the index *index* along the axis of the lanes."""
-        self.layout.store(builder, index, item, "thread", self.axes[0])
+        self.layout.store(builder, index, item, "thread", self.order.lane_axis)
 
     def store_thread(self, builder: ir.IRBuilder, item: ir.Value, indices: Sequence[ir.Value]) -> None:
         """Make *item* the thread with *indices* along `axes`."""
-        for axis, index in sorted(zip(self.axes, indices, strict=True), key=lambda pair: pair[0]):
+        for axis, index in sorted(zip(self.order.axes, indices, strict=True), key=lambda pair: pair[0]):
             self.layout.store(builder, index, item, "thread", axis)
-
-    def split_number(self, builder: ir.IRBuilder, number: ir.Value) -> list[ir.Value]:
-        """The x, y and z index of the thread with the linear index *number*, in the order of `axes`."""
-        if self.lengths is not None:
-            return [number, I32(0), I32(0)]
-        indices: dict[int, ir.Value] = {}
-        for axis in self.axes:
-            indices[axis] = builder.urem(number, I32(self.block[axis]))
-            number = builder.udiv(number, I32(self.block[axis]))
-        return [indices[axis] for axis in range(len(AXES))]
 
     def store_shared(self, builder: ir.IRBuilder, item: ir.Value) -> None:
         """Allocate a block's shared memory on the stack, and point *item* to it."""
@@ -270,7 +134,7 @@ class WorkItem:
         for number, axis in enumerate(AXES):
             self._define(spmd.grid_dim(axis), lambda b, item, n=number: self._grid_dim(b, item, n))
             for what, member, limits in (
-                ("thread_idx", "thread", self.limits), ("block_idx", "block", (MAX_GRID,) * 3)
+                ("thread_idx", "thread", self.order.limits), ("block_idx", "block", (MAX_GRID,) * 3)
             ):  # fmt: skip
                 self._define(
                     f"spmd.{what}.{axis}",
@@ -278,14 +142,14 @@ class WorkItem:
                         b, self.layout.field(b, item, m, n), limit
                     ),
                 )
-        if self.lengths is not None:
+        if self.order.lengths is not None:
             self._define(spmd.block_dim("x"), self.load_length)
-        if self.tile > 1:
-            along = AXES[self.axes[0]]
+        if self.order.tile > 1:
+            along = self.order.along
             self._define(intrinsics.global_idx(along), self._global_idx, I64)
         self._define(spmd.LANE, self._lane)
         self._define(intrinsics.NUMBER, self._number)
-        self._define(intrinsics.LANE_PLACE, lambda b, item: self.layout.load(b, item, "thread", self.axes[0]))
+        self._define(intrinsics.LANE_PLACE, lambda b, item: self.layout.load(b, item, "thread", self.order.lane_axis))
         self._define(spmd.DYNAMIC_SHARED, lambda b, item: self.layout.load(b, item, "dynamic_shared"), PTR)
         self._define(spmd.DYNAMIC_SHARED_BYTES, lambda b, item: self.layout.load(b, item, "dynamic_bytes"), I64)
         if self.stack_bytes is not None:
@@ -324,27 +188,27 @@ class WorkItem:
 
     def load_length(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
         """The length of the blocks, which is known at run time."""
-        assert self.lengths is not None
-        least, most = self.lengths
+        assert self.order.lengths is not None
+        least, most = self.order.lengths
         return self._load_below(builder, self.layout.field(builder, item, "length"), most + 1, first=least)
 
     def load_row_lanes(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
         """The lanes of a row of the blocks that gangs reach over now, which the worker has stored as their length."""
         field = self.layout.field(builder, item, "length")
-        return self._load_below(builder, field, self.extents[0] + 1, first=self.block[self.axes[0]])
+        return self._load_below(builder, field, self.order.extents[0] + 1, first=self.order.block[self.order.lane_axis])
 
     def _grid_dim(self, builder: ir.IRBuilder, item: ir.Value, axis: int) -> ir.Value:
         frame = self.layout.load(builder, item, "frame")
         return self._load_below(builder, FRAME.field(builder, frame, "grid", axis), MAX_GRID + 1, first=1)
 
     def _number(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
-        return self._load_below(builder, self.layout.field(builder, item, "thread", 0), self.threads)
+        return self._load_below(builder, self.layout.field(builder, item, "thread", 0), self.order.threads)
 
     def _global_idx(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
-        axis = self.axes[0]
+        axis = self.order.lane_axis
         block = self._load_below(builder, self.layout.field(builder, item, "block", axis), MAX_GRID)
-        thread = self._load_below(builder, self.layout.field(builder, item, "thread", axis), self.extents[0])
-        first = builder.mul(builder.zext(block, I64), I64(self.block[axis]), flags=("nuw", "nsw"))
+        thread = self._load_below(builder, self.layout.field(builder, item, "thread", axis), self.order.extents[0])
+        first = builder.mul(builder.zext(block, I64), I64(self.order.block[axis]), flags=("nuw", "nsw"))
         return builder.add(first, builder.zext(thread, I64), flags=("nuw", "nsw"))
 
     def _lane(self, builder: ir.IRBuilder, item: ir.Value) -> ir.Value:
@@ -354,8 +218,10 @@ class WorkItem:
         """Linear index of the thread in its block, x fastest."""
         index = I32(0)
         for number in (2, 1, 0):
-            part = self._load_below(builder, self.layout.field(builder, item, "thread", number), self.limits[number])
-            index = builder.add(builder.mul(index, I32(self.block[number])), part, flags=("nuw", "nsw"))
+            part = self._load_below(
+                builder, self.layout.field(builder, item, "thread", number), self.order.limits[number]
+            )
+            index = builder.add(builder.mul(index, I32(self.order.block[number])), part, flags=("nuw", "nsw"))
         return index
 
     def _load_below(self, builder: ir.IRBuilder, place: ir.Value, limit: int, first: int = 0) -> ir.Value:
@@ -381,27 +247,15 @@ class WorkItem:
     def record_fault(self, builder: ir.IRBuilder, item: ir.Value, code: ir.Value, thread: Sequence[ir.Value]) -> None:
         """Record fault *code* for the thread with the indices *thread* of the block that *item* is in."""
         block, thread = [self.layout.load(builder, item, "block", number) for number in range(3)], list(thread)
-        if self.tile > 1:
-            axis = self.axes[0]
-            extent = I32(self.block[axis])
+        if self.order.tile > 1:
+            axis = self.order.lane_axis
+            extent = I32(self.order.block[axis])
             block[axis] = builder.add(block[axis], builder.udiv(thread[axis], extent))
             thread[axis] = builder.urem(thread[axis], extent)
-        if self.is_turned:
+        if self.order.is_turned:
             thread = [thread[1], thread[0], thread[2]]
         frame = self.layout.load(builder, item, "frame")
         builder.call(self.module.globals[FAULT_RECORD], [frame, code, *block, *thread])
-
-    @property
-    def threads(self) -> int:
-        """The most threads of a block."""
-        return block_threads(self.limits)
-
-    def count_threads(self, builder: ir.IRBuilder) -> ir.Value:
-        """The threads of a block, as ``i64``."""
-        if self.lengths is None:
-            return I64(self.threads)
-        assert self.row_lanes is not None
-        return builder.zext(self.row_lanes, I64)
 
 
 class NumberedWorkItem(WorkItem):
@@ -410,8 +264,9 @@ class NumberedWorkItem(WorkItem):
 
     def __init__(self, item: WorkItem) -> None:
         self.__dict__.update(item.__dict__)
-        self._extents = item.block
-        self.block = (item.threads, 1, 1)
+        self._extents = item.order.block
+        self.order = replace(item.order, block=(item.order.threads, 1, 1))
+        self.memory = replace(item.memory)
 
     def store_lane(self, builder: ir.IRBuilder, item: ir.Value, index: ir.Value) -> None:
         """Make *item* the thread with the linear index *index*."""

@@ -31,7 +31,8 @@ from hip_runtime.drivers.cpu.abi.launch_frame import (
     WORKER_RECORD,
     WORKER_TYPE,
 )
-from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, BlockRows, WorkItem
+from hip_runtime.drivers.cpu.abi.thread_order import ALONG_X, AXES, BlockRows
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.ir.debug_locations import keep_lines
 from hip_runtime.drivers.cpu.ir.loop_metadata import mark_loop, rolled, unvectorized
 from hip_runtime.drivers.cpu.ir.types import NamedType
@@ -100,23 +101,27 @@ def build_worker(kernel: Kernel, item: WorkItem, body: Body) -> None:
             for axis, index in indices:
                 item.store_block(builder, place, axis, index)
             if item.waits_for_grid:
-                counted_along_x = number if item.axes == ALONG_X else _count_along_x(builder, indices, grid)
+                counted_along_x = number if item.order.axes == ALONG_X else _count_along_x(builder, indices, grid)
                 item.layout.store(builder, counted_along_x, place, "block_number")
             yield
 
     first, limit = (FRAME.load(builder, frame, name) for name in ("next_block", "block_count"))
-    number = first if item.axes == ALONG_X else _count_along_x(builder, _split_number(item, builder, first, grid), grid)
+    number = (
+        first
+        if item.order.axes == ALONG_X
+        else _count_along_x(builder, _split_number(item, builder, first, grid), grid)
+    )
     store_atomic(builder, number, WORKER_RECORD.field(builder, notes, "chunk"))
-    if item.tables is not None:
-        item.tables.write_start(builder, place, arguments, notes)
+    if item.memory.tables is not None:
+        item.memory.tables.write_start(builder, place, arguments, notes)
     start = builder.block
     body(builder, place, arguments, Blocks(first, limit, each_block))
-    if item.totals is not None:
-        item.totals.write(builder, place, start)
-    if item.kept is not None:
-        item.kept.write(builder, place, start)
-    if item.tables is not None:
-        item.tables.write_end(builder, place, arguments, notes)
+    if item.memory.totals is not None:
+        item.memory.totals.write(builder, place, start)
+    if item.memory.results is not None:
+        item.memory.results.write(builder, place, start)
+    if item.memory.tables is not None:
+        item.memory.tables.write_end(builder, place, arguments, notes)
     builder.ret(builder.sub(limit, first))
     _define_program(module, worker, kernel, item)
 
@@ -127,10 +132,10 @@ def _allocate_item(item: WorkItem, builder: ir.IRBuilder, frame: ir.Value, notes
     item.layout.store(builder, frame, place, "frame")
     for name in ("memory", "states"):
         item.layout.store(builder, WORKER_RECORD.field(builder, notes, name), place, f"{name}_word")
-    if item.lengths is not None:
+    if item.order.lengths is not None:
         length = PROGRAM.load(builder, FRAME.load(builder, frame, "program"), "length")
         item.layout.store(builder, length, place, "length")
-        item.row_lanes = item.load_length(builder, place)
+        item.order.row_lanes = item.load_length(builder, place)
     item.store_stack_limit(builder, place)
     return place
 
@@ -160,8 +165,8 @@ def _define_program(module: ir.Module, worker: ir.Function, kernel: Kernel, item
     unknown = I64(0)
     cost = ir.DoubleType()(UNKNOWN_COST)
     words = _hidden(item, kernel.argument_bytes).get("block_words", NO_WORDS)
-    parts = 1 if item.takes_turns else CHUNKS_PER_THREAD
-    numbers = int(item.observed), item.block[0], parts, words, item.blocks_of_gang, item.axes[0]
+    parts = 1 if item.order.takes_turns else CHUNKS_PER_THREAD
+    numbers = int(item.observed), item.order.block[0], parts, words, item.order.blocks_of_gang, item.order.lane_axis
     last = map(I32, numbers)
     limit = PTR(None) if item.limit is None else function_address(item.limit)
     gain = [cost, cost, unknown, *map(I32, (0, TIMED_ALONE, 0, FIRST_PAUSE if item.may_run_alone else NEVER_ALONE))]
@@ -229,11 +234,11 @@ def _blocks(
     count: ir.Value = I64(1)
     step: ir.Value = I32(1)
     rows: ir.Value = I32(1)
-    if item.tile > 1:
+    if item.order.tile > 1:
         left = builder.sub(limit, number)
         count = _count_in_row(item, builder, indices[0][1], left, grid)
         step = builder.trunc(count, I32)
-        if item.joins_rows_from is not None:
+        if item.order.joins_rows_from is not None:
             rows = _count_rows(item, builder, indices[1][1], step, left, grid)
             count = builder.mul(count, builder.zext(rows, I64), flags=("nuw", "nsw"))
     yield number, indices
@@ -257,10 +262,12 @@ def _count_in_row(
 ) -> ir.Value:
     """The blocks in a row of the tile that begins at *index* along it, where *left* blocks are left to run; *item* has
     their lanes then."""
-    count: ir.Value = I64(item.tile)
-    for rest in (builder.zext(builder.sub(grid[item.axes[0]], index), I64), left):
+    count: ir.Value = I64(item.order.tile)
+    for rest in (builder.zext(builder.sub(grid[item.order.lane_axis], index), I64), left):
         count = builder.select(builder.icmp_unsigned("<", rest, count), rest, count)
-    item.row_lanes = builder.mul(builder.trunc(count, I32), I32(item.block[item.axes[0]]), flags=("nuw", "nsw"))
+    item.order.row_lanes = builder.mul(
+        builder.trunc(count, I32), I32(item.order.block[item.order.lane_axis]), flags=("nuw", "nsw")
+    )
     return count
 
 
@@ -269,19 +276,19 @@ def _count_rows(
 ) -> ir.Value:
     """The rows of a tile that has *count* blocks in a row, the first of them at *index*, where *left* blocks are left
     to run: several if they are whole rows of the grid. *item* has them then."""
-    assert item.joins_rows_from is not None
-    row, column = (grid[axis] for axis in item.axes[:2])
+    assert item.order.joins_rows_from is not None
+    row, column = (grid[axis] for axis in item.order.axes[:2])
     rest = builder.zext(builder.sub(column, index), I64)
     rows = builder.udiv(left, builder.zext(row, I64))
     rows = builder.trunc(builder.select(builder.icmp_unsigned("<", rest, rows), rest, rows), I32)
     rows = builder.select(builder.icmp_unsigned("==", count, row), rows, I32(1))
-    if item.joins_rows_from > 0:
+    if item.order.joins_rows_from > 0:
         blocks: ir.Value = I64(1)
         for extent in grid:
             blocks = builder.mul(blocks, builder.zext(extent, I64))
-        enough = builder.icmp_unsigned(">=", blocks, I64(-(-item.joins_rows_from // item.threads)))
+        enough = builder.icmp_unsigned(">=", blocks, I64(-(-item.order.joins_rows_from // item.order.threads)))
         rows = builder.select(enough, rows, I32(1))
-    item.block_rows = BlockRows(index, builder.add(index, rows, flags=("nuw", "nsw")))
+    item.order.block_rows = BlockRows(index, builder.add(index, rows, flags=("nuw", "nsw")))
     return rows
 
 
@@ -289,12 +296,12 @@ def _split_number(
     item: WorkItem, builder: ir.IRBuilder, rest: ir.Value, grid: list[ir.Value]
 ) -> Iterator[tuple[int, ir.Value]]:
     """Each axis with the index along it of the block that *rest* is the number of, in the order of the item's axes."""
-    for axis in item.axes[:2]:
+    for axis in item.order.axes[:2]:
         extent = builder.zext(grid[axis], I64)
         index = builder.urem(rest, extent)
         rest = builder.udiv(rest, extent)
         yield axis, index
-    yield item.axes[2], rest
+    yield item.order.axes[2], rest
 
 
 def _count_along_x(builder: ir.IRBuilder, indices: Iterable[tuple[int, ir.Value]], grid: list[ir.Value]) -> ir.Value:
@@ -311,12 +318,12 @@ def _widen(builder: ir.IRBuilder, index: ir.Value) -> ir.Value:
 @contextmanager
 def _blocks_of_tile(builder: ir.IRBuilder, item: WorkItem, place: ir.Value) -> Iterator[None]:
     """Loop over the blocks of a tile, which has one row of them, with the index of each in the work item *place*."""
-    if item.tile == 1:
+    if item.order.tile == 1:
         yield
         return
-    axis = item.axes[0]
+    axis = item.order.lane_axis
     first = item.layout.load(builder, place, "block", axis)
-    count = builder.udiv(item.row_lanes, I32(item.block[axis]))
+    count = builder.udiv(item.order.row_lanes, I32(item.order.block[axis]))
     with counted(builder, "tile.block", I32(0), count) as number:
         item.store_block(builder, place, axis, builder.add(first, number, flags=("nuw", "nsw")))
         yield
@@ -328,12 +335,14 @@ def _threads(
 ) -> Iterator[None]:
     """Loop over the threads of a block, in the order of the item's axes, with the indices stored in the work item; with
     *properties* for LLVM."""
-    names = [f"thread.{AXES[axis]}" for axis in item.axes]
-    is_joined = item.tile > 1
-    lanes = I32(item.block[item.axes[0]]) if is_joined else item.row_lanes or I32(item.extents[0])
+    names = [f"thread.{AXES[axis]}" for axis in item.order.axes]
+    is_joined = item.order.tile > 1
+    lanes = (
+        I32(item.order.block[item.order.lane_axis]) if is_joined else item.order.row_lanes or I32(item.order.extents[0])
+    )
     with (
-        counted(builder, names[2], I32(0), I32(item.extents[2]), properties) as plane,
-        counted(builder, names[1], I32(0), I32(item.extents[1]), properties) as row,
+        counted(builder, names[2], I32(0), I32(item.order.extents[2]), properties) as plane,
+        counted(builder, names[1], I32(0), I32(item.order.extents[1]), properties) as row,
         counted(builder, names[0], I32(0), lanes, properties) as lane,
     ):
         item.store_thread(builder, place, (lane, row, plane))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.work_item import MOST_TOTALS
+from hip_runtime.drivers.cpu.abi.worker_memory import MOST_TOTALS
 from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
 from hip_runtime.drivers.cpu.analyses.cfg import Order, order_blocks
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS

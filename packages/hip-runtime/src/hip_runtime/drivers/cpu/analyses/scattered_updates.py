@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.work_item import MOST_TABLES
+from hip_runtime.drivers.cpu.abi.worker_memory import MOST_TABLES
 from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
 from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
 from hip_runtime.drivers.cpu.analyses.chunk_totals import ACCESSES, REDUCIBLE, find_following, is_harmless, looks

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.address_terms import take_apart
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
@@ -43,7 +43,7 @@ class _Multiple:
 def find_shared_place(pointer: Value, item: WorkItem, size_of: SizeOf) -> SharedPlace | None:
     """What *pointer* is in blocks of one row, if it is such an address."""
     address = take_apart(pointer, size_of)
-    indices = (spmd.thread_idx(AXES[item.axes[0]]), intrinsics.LANE_PLACE)
+    indices = (spmd.thread_idx(item.order.along), intrinsics.LANE_PLACE)
     bases, index, offset, stride = [], None, address.offset, 0
     for value, scale in address.terms:
         found = _read_multiple(value, indices)

@@ -33,17 +33,17 @@ def run_block(
 
     def body(builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks) -> None:
         size_of = measure_types(layout, item.module.context)
-        row_lanes = item.row_lanes  # a value of the worker, which the block function has one of its own for
+        row_lanes = item.order.row_lanes  # a value of the worker, which the block function has one of its own for
         made = BlockFunction(graph, item, kind, source, size_of, gang_plan)
         function = made.build()
-        item.row_lanes = row_lanes
+        item.order.row_lanes = row_lanes
         if made.pausing is None:
             with blocks.each():
-                if item.tile > 1:
-                    item.layout.store(builder, item.row_lanes, place, "length")
+                if item.order.tile > 1:
+                    item.layout.store(builder, item.order.row_lanes, place, "length")
                 builder.call(function, [place, *arguments])
             return
-        item.takes_turns = gang_plan.takes_turns = True
+        item.order.takes_turns = gang_plan.takes_turns = True
         made.pausing.write(
             builder, [place, *arguments], blocks, lambda: builder.call(function, [place, *arguments])
         )  # fmt: skip

@@ -17,7 +17,7 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.fault_codes import MEMORY_CODE
 from hip_runtime.drivers.cpu.abi.thread_states import UNKNOWN_BYTE, state_bytes
-from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.alignments import align_gangs
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.thread_strides import ThreadStrides
@@ -77,18 +77,19 @@ class BlockFunction(BlockWriter):
         super().__init__(graph, item, kind, source, size_of, gang_plan.width > 1 and not gang_plan.numbered)
         self._gang_plan = gang_plan
         self._size_of = size_of
-        self._strides = ThreadStrides(AXES[item.axes[0]], graph.uniformity.varying, size_of)
-        along = item.axes[0]
+        self._strides = ThreadStrides(item.order.along, graph.uniformity.varying, size_of)
         self._work = find_gang_work(graph, self.ctx.transfers, item, gang_plan, size_of, self._strides)
-        self._alignments = align_gangs(gang_plan.width, AXES[along], item.block[along], False, item.multiple or 1)
+        self._alignments = align_gangs(
+            gang_plan.width, item.order.along, item.order.block[item.order.lane_axis], False, item.order.multiple or 1
+        )
         self._gang_regions = GangRegionWriter(self.ctx, item, size_of, gang_plan)
 
     def build(self) -> ir.Function:
         builder = self.builder
         first = builder.block
-        if self.item.tile > 1:
+        if self.item.order.tile > 1:
             self._check_joined()
-            self.item.row_lanes = self.item.load_row_lanes(self.entry, self.place)
+            self.item.order.row_lanes = self.item.load_row_lanes(self.entry, self.place)
         self.context = grid_barrier.BlockSuspension(self) if self.item.waits_for_grid else None
         if self.context is not None:
             self.context.begin()
@@ -192,8 +193,8 @@ class BlockFunction(BlockWriter):
         work = self._work
         active, only_gang, steps = work.active[region], work.only_gangs[region], work.steps.get(region)
         strided = 2 <= (self._strides.farthest(region.blocks, "store") or 0) <= MAX_STRIDE
-        edges = active == self._most_lanes and has_edge_threads(region, self.graph, AXES[self.item.axes[0]])
-        joined = self.item.tile > 1
+        edges = active == self._most_lanes and has_edge_threads(region, self.graph, self.item.order.along)
+        joined = self.item.order.tile > 1
         limit = None if joined or only_gang or (steps and steps.step > 1) else self._find_limit(region, code)
         vectorizable = independent and not (divides or strided or edges or limit)
         if self._gang_plan.selects(region, self.graph, vectorizable) or joined or only_gang or steps:
@@ -228,7 +229,7 @@ class BlockFunction(BlockWriter):
         """How many threads of a row do anything in *region*, if that can be computed before any of them runs."""
         if self._gang_plan.width == 1 or self._gang_plan.numbered:
             return None
-        found = find_limit(region, self.graph, self.ctx.transfers, AXES[self.item.axes[0]])
+        found = find_limit(region, self.graph, self.ctx.transfers, self.item.order.along)
         return found if found is not None and all(map(code.can_compute, found.values)) else None
 
     def _write_limited(
@@ -237,7 +238,7 @@ class BlockFunction(BlockWriter):
         """Write *region* in gangs of the threads up to *limit*; if there are none, one thread does what all have in
         common."""
         builder = self.builder
-        most = self._extents[self.item.axes[0]]
+        most = self._extents[self.item.order.lane_axis]
         count = limit.write(builder, [code.compute_first(value) for value in limit.values], most)
         limited = LimitedThreads(count, {limit.condition: limit.expected})
         idle = choose_directions(region, limit.condition, not limit.expected)
@@ -260,13 +261,13 @@ class BlockFunction(BlockWriter):
     @property
     def _extents(self) -> list[ir.Value]:
         """The extents of the block."""
-        x, y, z = (I32(extent) for extent in self.item.block)
-        return [x if self.item.lengths is None else self.item.row_lanes, y, z]
+        x, y, z = (I32(extent) for extent in self.item.order.block)
+        return [x if self.item.order.lengths is None else self.item.order.row_lanes, y, z]
 
     @property
     def _most_lanes(self) -> int:
         """The most lanes of a row."""
-        return self.item.extents[0] if self.item.lengths is None else self.item.limits[0]
+        return self.item.order.extents[0] if self.item.order.lengths is None else self.item.order.limits[0]
 
     def _write_threads(
         self, region: Region, code: ScalarRegion, directions: Mapping[Block, Block], independent: bool, active: int
@@ -307,7 +308,7 @@ class BlockFunction(BlockWriter):
     @property
     def _has_short_rows(self) -> bool:
         """Whether the loop over a row of threads is so short that LLVM would write it out before it makes vectors."""
-        lanes, rows, planes = self.item.extents
+        lanes, rows, planes = self.item.order.extents
         return rows * planes > 1 and lanes >= _SHORTEST_VECTOR
 
     def _write_transition(self, region: Region, spins: spin_schedule.SpinSchedule | None) -> None:

@@ -43,7 +43,7 @@ class BlockWriter:
         in_gangs: bool = False,
     ) -> None:
         self.graph = graph
-        joined = item.tile > 1
+        joined = item.order.tile > 1
         plain = in_gangs and not graph.wave_scheduled and not graph.yields
         self.divisions = RowDivisions(graph, joined) if plain else None
         """The row divisions, if regions with such can run in gangs."""
@@ -56,13 +56,13 @@ class BlockWriter:
         self.builder = ir.IRBuilder(self.function.append_basic_block("block"))
         if item.has_lines:
             keep_lines(self.builder)
-        if item.lengths is not None:
+        if item.order.lengths is not None:
             length = item.load_length(self.entry, self.place)
-            item.row_lanes = self.entry.and_(length, I32(-(item.multiple or 1)))  # so that LLVM knows it
-        self.all_threads: Bounds = (I64(0), item.count_threads(self.entry))
+            item.order.row_lanes = self.entry.and_(length, I32(-(item.order.multiple or 1)))  # so that LLVM knows it
+        self.all_threads: Bounds = (I64(0), item.order.count_threads(self.entry))
         self.finish = self.function.append_basic_block("finish")
         self.point_blocks = {point: self.function.append_basic_block(f"point.{point.number}") for point in graph.points}
-        self.storage = Storage(item.threads, size_of)
+        self.storage = Storage(item.order.threads, size_of)
         self.waves = graph.wave_scheduled
         self.returned = len(graph.points)
         self.states = self._place_states()
@@ -119,7 +119,7 @@ class BlockWriter:
             results,
             passed,
             keys,
-            self.item.totals,
+            self.item.memory.totals,
             demotable,
         )
 
@@ -219,6 +219,6 @@ class BlockWriter:
             first = builder.and_(there, builder.icmp_unsigned("<", linear, known))
             builder.store(builder.select(first, linear, known), found)
         rest = builder.trunc(builder.load(found, typ=I64), I32)
-        thread = self.item.split_number(builder, rest)
+        thread = self.item.order.split_number(builder, rest)
         self.item.record_fault(builder, self.place, divergence_code(builder, low, high), thread)
         builder.branch(self.finish)

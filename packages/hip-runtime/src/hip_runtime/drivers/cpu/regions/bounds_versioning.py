@@ -20,7 +20,7 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.work_item import AXES
+from hip_runtime.drivers.cpu.abi.thread_order import AXES
 from hip_runtime.drivers.cpu.analyses.affine import is_affine, is_constant
 from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks
 from hip_runtime.drivers.cpu.analyses.conditions import read_order, split_condition

@@ -177,7 +177,7 @@ def plan_transfers(graph: RegionGraph, divisions: RowDivisions | None = None) ->
         else Transfer.CONTEXT_ARRAY if scheduled or value in varying
         else Transfer.CONTEXT_SCALAR
     )  # fmt: skip
-    plan = {value: decide(value) for region in graph.regions for value in region.live}
+    plan = {value: decide(value) for region in graph.regions for value in region.live_in_order}
     if not scheduled:
         _derive_from_uniform(graph, plan, varying)
     return plan
@@ -195,7 +195,7 @@ def _derive_from_uniform(graph: RegionGraph, plan: dict[Instruction, Transfer], 
             continue
         sources = rematerialization.sources(value)
         plan[value] = Transfer.REMATERIALIZE
-        for source in sources:
+        for source in sorted(sources, key=lambda source: source.name):
             plan.setdefault(source, Transfer.CONTEXT_SCALAR)
         for region in graph.regions:
             if value in region.live:

@@ -10,7 +10,8 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.work_item import AXES, NumberedWorkItem, WorkItem
+from hip_runtime.drivers.cpu.abi.thread_order import AXES
+from hip_runtime.drivers.cpu.abi.work_item import NumberedWorkItem, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Blocks
 from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, check_profitable
 from hip_runtime.drivers.cpu.analyses.stack_usage import private_type

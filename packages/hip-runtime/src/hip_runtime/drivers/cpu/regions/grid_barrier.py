@@ -71,11 +71,11 @@ class BlockSuspension:
         """Set the words of all blocks that gangs reach over to *word*. Each of them gets a copy of the first one's
         context, too: when the grid is run again, other blocks may be the first ones that gangs reach over."""
         item = self._code.item
-        if item.tile == 1:
+        if item.order.tile == 1:
             builder.store(word, self._word)
             return
-        assert item.row_lanes is not None
-        count = builder.udiv(item.row_lanes, I32(item.block[item.axes[0]]))
+        assert item.order.row_lanes is not None
+        count = builder.udiv(item.order.row_lanes, I32(item.order.block[item.order.lane_axis]))
         distance = self._load_distance(builder)
         with counted(builder, "joined", I32(0), count) as index:
             number = builder.mul(builder.zext(index, I64), distance)
@@ -91,6 +91,6 @@ class BlockSuspension:
         item = self._code.item
         frame = item.layout.load(builder, self._code.place, "frame")
         distance: ir.Value = I64(1)
-        for axis in range(item.axes[0]):
+        for axis in range(item.order.lane_axis):
             distance = builder.mul(distance, builder.zext(FRAME.load(builder, frame, "grid", axis), I64))
         return distance

@@ -21,10 +21,10 @@ def count_lanes(region: Region, active: int, item: WorkItem, plan: GangPlan, str
     """How many lanes the only gang has that does anything in *region*, if that are the first *active* threads of a
     block of one row, which access neighbouring elements; ``None`` if it is to run otherwise. The shortest block that
     runs this code has as many threads."""
-    lanes, rows, planes = item.extents
-    least = lanes if item.lengths is None else item.lengths[0]
+    lanes, rows, planes = item.order.extents
+    least = lanes if item.order.lengths is None else item.order.lengths[0]
     width = 1 << (active - 1).bit_length()
-    is_one_row = rows * planes * item.tile == 1
+    is_one_row = rows * planes * item.order.tile == 1
     if not is_one_row or not 2 <= active < lanes or not width <= min(2 * plan.width, least, MAX_LANES):
         return None
     if region.start is None or not plan.may_narrow(region) or not _uses_block_memory(region):

@@ -17,7 +17,8 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
+from hip_runtime.drivers.cpu.abi.thread_order import AXES
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.ir.model import Argument, Block, Call, Constant, Function, Instruction, Symbol, Value
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64, PTR, VOID
 from hip_runtime.drivers.cpu.regions.context_values import Transfer
@@ -134,8 +135,8 @@ class RegionOutliner:
     def _thread_number(self) -> Value:
         """The thread's linear index in the block."""
         number: Value | None = None
-        for axis in reversed(self._item.axes):
-            extent = self._item.block[axis]
+        for axis in reversed(self._item.order.axes):
+            extent = self._item.order.block[axis]
             if number is not None:
                 number = self._insert("mul", I32, [number, _number(I32, extent)], flags=("nuw", "nsw"))
             if extent > 1:
@@ -147,7 +148,7 @@ class RegionOutliner:
         """The thread's linear index in the block; its indices along each axis are computed from that."""
         number: Value = self._call_intrinsic(intrinsics.NUMBER)
         rest = number
-        for axis, extent in zip(AXES, self._item.block, strict=True):
+        for axis, extent in zip(AXES, self._item.order.block, strict=True):
             index = self._insert("urem", I32, [rest, _number(I32, extent)])
             rest = self._insert("udiv", I32, [rest, _number(I32, extent)])
             for call in self._ctx.graph.homes:
@@ -205,7 +206,7 @@ class RegionOutliner:
             self._live_in[start.call] = (
                 self._load(ctx.results[start], start.call.name) if hoisted is None else self._argument(hoisted)
             )
-        for value in sorted(region.live, key=lambda value: value.name):
+        for value in region.live_in_order:
             if value in used or value in self._defined:
                 if ctx.transfers[value] is Transfer.REMATERIALIZE:
                     self._live_in[value] = self._rematerialize(value)
@@ -326,7 +327,7 @@ class RegionOutliner:
         for place, passed in zip(ctx.passed[point], point.call.arguments[1:], strict=True):
             self._store(self._operand(passed, block), place)
         behind = next(region for region in ctx.graph.regions if region.start is point)
-        for value in sorted(behind.live, key=lambda value: value.name):
+        for value in behind.live_in_order:
             if value in self._defined and ctx.transfers[value] is not Transfer.REMATERIALIZE:
                 found = self._operand(value, block)
                 if found is not self._live_in.get(value) or value not in self._region.live:

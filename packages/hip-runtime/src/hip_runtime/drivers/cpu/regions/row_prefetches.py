@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from llvmlite import ir
 
 from hip_devicelib import spmd
-from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, WorkItem
+from hip_runtime.drivers.cpu.abi.thread_order import ALONG_X
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.analyses.affine import AFFINE, coefficient
 from hip_runtime.drivers.cpu.analyses.block_memory import is_kernel_memory
@@ -67,8 +68,8 @@ class RowLoad:
 def find_row_loads(region: Region, item: WorkItem, size_of: SizeOf, kernel_arguments: int) -> list[RowLoad]:
     """Loads of rows of the kernel's arrays in *region*, outside loops; none if blocks have several rows, or a length
     that is not known."""
-    lanes, rows, planes = item.extents
-    if item.axes != ALONG_X or item.lengths is not None or item.tile > 1 or rows * planes > 1:
+    lanes, rows, planes = item.order.extents
+    if item.order.axes != ALONG_X or item.order.lengths is not None or item.order.tile > 1 or rows * planes > 1:
         return []
     by_thread = _Growth(spmd.thread_idx("x"), size_of)
     by_block = _Growth(spmd.block_idx("x"), size_of)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from hip_devicelib import spmd
-from hip_runtime.drivers.cpu.abi.work_item import CollectsTotals
+from hip_runtime.drivers.cpu.abi.worker_memory import CollectsTotals
 from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
@@ -68,7 +68,7 @@ class ScalarRegion:
         inside = frozenset(region.blocks)
         self._defined = {value for value, home in ctx.graph.homes.items() if home in inside}
         self._used = {value for block in region.blocks for value in block_uses(block)}
-        self._live_ins = [value for value in region.live if value in self._used or value in self._defined]
+        self._live_ins = [value for value in region.live_in_order if value in self._used or value in self._defined]
         self.hoisted: dict[Instruction, ir.Value] = {}
         """The values that `hoist_uniform` loaded."""
 
@@ -241,7 +241,7 @@ class ScalarRegion:
             key = point.end.operands[1:]
             place.store(builder, self._operand(key[number]) if number < len(key) else I32(0), self._linear)
         region = next(region for region in ctx.graph.regions if region.start is point)
-        for value in region.live:
+        for value in region.live_in_order:
             if value in self._defined and ctx.transfers[value] is not Transfer.REMATERIALIZE:
                 index = self._linear if ctx.transfers[value] is Transfer.CONTEXT_ARRAY else None
                 ctx.kept[value].store(builder, self._operand(value), index)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.shared_places import find_shared_place
@@ -56,9 +56,8 @@ def find_gang_work(
     strides: ThreadStrides,
 ) -> GangWork:  # fmt: skip
     """What threads with *strides* do in the regions of a kernel between which values get by *transfers*."""
-    along = item.axes[0]
-    most = item.extents[0] if item.lengths is None else item.limits[0]
-    active = {region: count_active(region, graph, transfers, AXES[along], most) for region in graph.regions}
+    most = item.order.extents[0] if item.order.lengths is None else item.order.limits[0]
+    active = {region: count_active(region, graph, transfers, item.order.along, most) for region in graph.regions}
     only_gangs = {region: count_lanes(region, number, item, plan, strides) for region, number in active.items()}
     steps = find_shared_steps(
         {region: number for region, number in active.items() if only_gangs[region] is None},
@@ -74,8 +73,8 @@ def find_shared_steps(
 ) -> dict[Region, SharedSteps]:  # fmt: skip
     """What the first *active* threads of regions of a kernel access in shared memory, if gangs are to run them so. In
     those that are *writing*, threads keep no values. *strides* are those of the threads."""
-    _, rows, planes = item.extents
-    if rows * planes * item.tile != 1 or item.lengths is not None:
+    _, rows, planes = item.order.extents
+    if rows * planes * item.order.tile != 1 or item.order.lengths is not None:
         return {}
     found = {}
     for region, threads in active.items():

@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.shared_places import find_shared_place
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.model import Block, Call, Constant, Function, Instruction, Symbol, Value
@@ -30,7 +30,7 @@ def stretch_threads(function: Function, item: WorkItem, size_of: SizeOf, step: i
     """
     if any(value.callee == spmd.LANE for value in function.instructions()):
         raise UnsupportedError("lanes between the threads are asked which they are")
-    index = spmd.thread_idx(AXES[item.axes[0]])
+    index = spmd.thread_idx(item.order.along)
     start = Block("lanes")
 
     lane_place = Symbol(PTR, intrinsics.LANE_PLACE)

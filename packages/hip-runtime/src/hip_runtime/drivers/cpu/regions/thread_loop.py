@@ -27,7 +27,7 @@ class ThreadLoop:
         self._levels: list[tuple[ir.PhiInstr, ir.Value, ir.Block]] = []
         self.latch = builder.append_basic_block("latch")
         if bounds is None:
-            extents = item.extents
+            extents = item.order.extents
             lanes = _count_lanes(builder, item, active)
             counts = (lanes, I64(extents[1]), I64(extents[2]))
             z, y, x = (self._begin(I64(0), count) for count in reversed(counts))
@@ -36,7 +36,7 @@ class ThreadLoop:
             indices = [builder.trunc(index, I32) for index in (x, y, z)]
         else:
             self.linear = self._begin(*bounds)
-            indices = self._split(builder.trunc(self.linear, I32), item.extents)
+            indices = self._split(builder.trunc(self.linear, I32), item.order.extents)
         item.store_thread(builder, place, indices)
 
     def _begin(self, first: ir.Value, limit: ir.Value) -> ir.Value:
@@ -77,9 +77,9 @@ class ThreadLoop:
 
 def _count_lanes(builder: ir.IRBuilder, item: WorkItem, active: int | None) -> ir.Value:
     """How many threads of a row run, of which the first *active* do anything."""
-    if item.lengths is None:
-        return I64(active or item.extents[0])
-    threads = item.count_threads(builder)
-    if active is None or active >= item.limits[0]:
+    if item.order.lengths is None:
+        return I64(active or item.order.extents[0])
+    threads = item.order.count_threads(builder)
+    if active is None or active >= item.order.limits[0]:
         return threads
     return builder.select(builder.icmp_unsigned("<", threads, I64(active)), threads, I64(active))

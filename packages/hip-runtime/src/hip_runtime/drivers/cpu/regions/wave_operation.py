@@ -26,7 +26,7 @@ class WaveOperation:
     def write_all(self) -> None:
         """Write it for every wave of the block."""
         code, builder = self._code, self._builder
-        threads = code.item.threads
+        threads = code.item.order.threads
         whole, rest = divmod(threads, self._wave_size)
         if whole:
             with code.each_thread((I64(0), I64(whole))) as number:

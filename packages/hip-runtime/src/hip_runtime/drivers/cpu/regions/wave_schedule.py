@@ -66,7 +66,7 @@ class WaveScheduler:
         builder = self._builder
         first = builder.load(self._first, typ=I64)
         last = builder.add(first, I64(self._code.item.wave_size))
-        threads = I64(self._code.item.threads)
+        threads = I64(self._code.item.order.threads)
         return first, builder.select(builder.icmp_unsigned("<", last, threads), last, threads)
 
     def _write_step(self) -> None:
@@ -84,7 +84,7 @@ class WaveScheduler:
         builder.position_at_end(self._next_wave)
         builder.store(builder.add(first, I64(code.item.wave_size)), self._first)
         converged = builder.append_basic_block("block.waits")
-        more = builder.icmp_unsigned("<", builder.load(self._first, typ=I64), I64(code.item.threads))
+        more = builder.icmp_unsigned("<", builder.load(self._first, typ=I64), I64(code.item.order.threads))
         builder.cbranch(more, self._visit, converged)
         builder.position_at_end(converged)
         if self._yields:

@@ -10,7 +10,8 @@ from typing import Any
 from llvmlite import ir
 
 from hip_devicelib import spmd
-from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, WorkItem
+from hip_runtime.drivers.cpu.abi.thread_order import ALONG_X, AXES
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.chunk_totals import find_totals
 from hip_runtime.drivers.cpu.analyses.cost_model import MOST_NEAR
 from hip_runtime.drivers.cpu.analyses.elementwise import mark_elementwise_calls, read_elementwise
@@ -102,7 +103,7 @@ def _read_kernel(request: KernelRequest, reading: Reading) -> KernelGraph | None
     """The same; ``None`` if the length of blocks has to be a constant, and is not."""
     item, module, printed, function = _read_source(request, reading)
     tiles = reading.tiles and request.is_tileable and _may_join(request, item)
-    if item.lengths is not None and _needs_length(request, function, tiles):
+    if item.order.lengths is not None and _needs_length(request, function, tiles):
         return None
     _prepare(request, item, printed, function)
     frozen = LOADS_ARE_LATE and freeze_loads(function)
@@ -118,11 +119,11 @@ def _read_kernel(request: KernelRequest, reading: Reading) -> KernelGraph | None
     tile = _choose_lanes(request, function, item, size_of, tiles) if has_lanes else Tile()
     if tile is None:
         return None
-    if spin_loops or item.tile > 1 or item.axes != ALONG_X:
-        item.lengths = None
+    if spin_loops or item.order.tile > 1 or item.order.axes != ALONG_X:
+        item.order.lengths = None
     if not (spin_loops or request.reach.observed):
         updates = find_totals(function)
-        item.totals = ChunkTotals(item, updates) if updates else None
+        item.memory.totals = ChunkTotals(item, updates) if updates else None
     bounds = find_index_bounds(function, _extents(item))
     if bounds and not (request.reach.observed or item.waits_for_grid):
         item.limit = define_limit(request.kernel, item, bounds)
@@ -188,18 +189,18 @@ def _choose_lanes(
         record("add_thread_indices", function)
     choice = _ask_for_axes(request, function, item, size_of, tiles)
     if choice.should_turn(request.requested_lanes):
-        if item.lengths is not None:
+        if item.order.lengths is not None:
             return None
         turn_threads(function)
-        item.turn()
+        item.order.turn()
         add_thread_indices(function, "x")
         record("turn_threads", function)
         choice = _ask_for_axes(request, function, item, size_of, tiles)
-    item.axes = choice.choose(request.requested_lanes)
-    tile = choice.choose_tile(item.axes[0])
-    item.tile = tile.blocks
-    if item.tile > 1:
-        choice.join_blocks(item.axes[0])
+    item.order.axes = choice.choose(request.requested_lanes)
+    tile = choice.choose_tile(item.order.lane_axis)
+    item.order.tile = tile.blocks
+    if item.order.tile > 1:
+        choice.join_blocks(item.order.lane_axis)
     return tile
 
 
@@ -208,7 +209,7 @@ def _ask_for_axes(
 ) -> AxisChoice:  # fmt: skip
     near = guess_strides(function, size_of, MOST_NEAR)
     estimated = assume_strides(function, near) if near else None
-    return AxisChoice(function, item.block, size_of, request.chosen_width, tiles, estimated)
+    return AxisChoice(function, item.order.block, size_of, request.chosen_width, tiles, estimated)
 
 
 def _may_join(request: KernelRequest, item: WorkItem) -> bool:

@@ -104,7 +104,7 @@ class KernelRequest:
 
     def width_in(self, item: WorkItem) -> int:
         """Lanes of a gang along the first of the axes of *item*, of blocks that are joined to a tile of that."""
-        return choose_width(item.extents[0], self.chosen_width)
+        return choose_width(item.order.extents[0], self.chosen_width)
 
     def text(self) -> str:
         """LLVM IR of the module with the kernel."""

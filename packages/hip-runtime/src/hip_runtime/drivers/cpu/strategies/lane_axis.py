@@ -20,7 +20,8 @@ from hip_devicelib import spmd
 from hip_runtime.driver import Dim3
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.block_lengths import is_row
-from hip_runtime.drivers.cpu.abi.work_item import ALONG_X, AXES, Axes, WorkItem
+from hip_runtime.drivers.cpu.abi.thread_order import ALONG_X, AXES, Axes
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.alignments import align_gangs
 from hip_runtime.drivers.cpu.analyses.clamps import InsideShapes
 from hip_runtime.drivers.cpu.analyses.cost_model import estimate_lane, find_near
@@ -242,8 +243,8 @@ class AxisChoice:
 
 def describe_axis(item: WorkItem) -> str:
     """Along which axis of the block threads are neighbours, in words; empty for x, as on a GPU."""
-    if item.is_turned and item.tile > 1:
-        return f"neighbours are threads of up to {item.tile} blocks along {AXES[item.axes[0]]}"
-    if item.tile > 1:
-        return f"neighbours along {AXES[item.axes[0]]} in up to {item.tile} blocks"
-    return "" if item.axes == ALONG_X else f"neighbours along {AXES[item.axes[0]]}"
+    if item.order.is_turned and item.order.tile > 1:
+        return f"neighbours are threads of up to {item.order.tile} blocks along {item.order.along}"
+    if item.order.tile > 1:
+        return f"neighbours along {item.order.along} in up to {item.order.tile} blocks"
+    return "" if item.order.axes == ALONG_X else f"neighbours along {item.order.along}"

@@ -28,7 +28,7 @@ def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan, as_scalars: 
     record("decide_at_start", graph.function)
     is_changed = is_changed or find_launch_values(graph.function) is not None
     if is_changed or graph.has_frozen_loads:
-        graph.item.lengths = None
+        graph.item.order.lengths = None
         return write_regions(request, graph, LOOP, reason, GangPlan(1) if is_changed else gangs)
     body = run_threads(request.kernel, graph.item, as_scalars, has_loop(graph.function))
     build_worker(request.kernel, graph.item, body)

@@ -35,7 +35,7 @@ class Plan:
     @property
     def lengths(self) -> Lengths | None:
         """The lengths of blocks that the worker runs, if these are several."""
-        return None if self.item.lengths is None else Lengths(*self.item.lengths, self.multiple)
+        return None if self.item.order.lengths is None else Lengths(*self.item.order.lengths, self.multiple)
 
     @property
     def worker(self) -> ir.Module:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.block_lengths import WIDEST
 from hip_runtime.drivers.cpu.abi.intrinsics import CUT, YIELD
-from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.thread_strides import ThreadStrides
@@ -53,7 +53,7 @@ def plan_regions(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
 def _plan_joined(request: KernelRequest, graph: KernelGraph, reason: str, gangs: GangPlan) -> Plan:
     """A plan with gangs that reach over several blocks, which only wait for the whole grid; `UnsupportedError` if they
     need not or cannot."""
-    if graph.item.tile == 1:
+    if graph.item.order.tile == 1:
         raise UnsupportedError("blocks are not joined")
     return write_regions(request, graph, REGIONS, reason, gangs)
 
@@ -86,11 +86,11 @@ def write_regions(request: KernelRequest, graph: KernelGraph, form: str, reason:
     record("cut_at_sync_points", regions.function)
     size_of = measure_types(request.machine.target_data, graph.item.module.context)
     if _keeps_order(graph.item, gangs):
-        regions = drop_needless_barriers(regions, AXES[graph.item.axes[0]], graph.item.threads, size_of)
+        regions = drop_needless_barriers(regions, graph.item.order.along, graph.item.order.threads, size_of)
     if gangs.width > 1 and not gangs.numbered:
-        regions = cut_behind_common_branches(regions, AXES[graph.item.axes[0]])
+        regions = cut_behind_common_branches(regions, graph.item.order.along)
     multiple = _share_lengths(graph, regions, gangs, size_of)
-    regions = interleave_kept(regions, graph.item.threads, size_of)
+    regions = interleave_kept(regions, graph.item.order.threads, size_of)
     kind = prologue.extend(kernel_type(request.kernel))
     source, layout = graph.module, request.machine.target_data
     body = run_block(regions, graph.item, kind, source, layout, gangs)
@@ -105,7 +105,7 @@ def write_regions(request: KernelRequest, graph: KernelGraph, form: str, reason:
 
 def _keeps_order(item: WorkItem, gangs: GangPlan) -> bool:
     """Whether all threads of a block are in one row of gangs, and no one asks for barriers as they were written."""
-    is_row = item.threads == item.limits[item.axes[0]]
+    is_row = item.order.threads == item.order.limits[item.order.lane_axis]
     return is_row and gangs.width > 1 and not (gangs.numbered or gangs.lockstep or item.observed)
 
 
@@ -113,15 +113,15 @@ def _share_lengths(graph: KernelGraph, regions: RegionGraph, gangs: GangPlan, si
     """Decide whether the code serves several lengths of blocks, and what these have to be a multiple of then: nothing
     if there is code for a part of a gang in any case, as where threads may have returned."""
     item = graph.item
-    if item.lengths is None:
+    if item.order.lengths is None:
         return 1
     if _serves_lengths(regions, gangs) and not _keeps_in_registers(regions, item, gangs, size_of):
-        multiple = math.gcd(item.block[0], item.lengths[0])  # no gang is wider than the shortest block
+        multiple = math.gcd(item.order.block[0], item.order.lengths[0])  # no gang is wider than the shortest block
         serves_any = multiple % gangs.width != 0 or (multiple < WIDEST and any(part.masked for part in regions.regions))
-        item.multiple = 1 if serves_any else multiple
-        return item.multiple
-    item.lengths = None
-    length = Constant(I32, str(item.block[0]), item.block[0])
+        item.order.multiple = 1 if serves_any else multiple
+        return item.order.multiple
+    item.order.lengths = None
+    length = Constant(I32, str(item.order.block[0]), item.order.block[0])
     for value in regions.function.instructions():
         value.operands = [
             length if isinstance(operand, Instruction) and operand.callee == spmd.block_dim("x") else operand
@@ -142,8 +142,8 @@ def _serves_lengths(regions: RegionGraph, gangs: GangPlan) -> bool:
 
 def _keeps_in_registers(regions: RegionGraph, item: WorkItem, gangs: GangPlan, size_of: SizeOf) -> bool:
     """Whether the gangs of a known number of threads would keep elements of shared arrays in registers."""
-    lengths, item.lengths = item.lengths, None
-    strides = ThreadStrides(AXES[item.axes[0]], regions.uniformity.varying, size_of)
+    lengths, item.order.lengths = item.order.lengths, None
+    strides = ThreadStrides(item.order.along, regions.uniformity.varying, size_of)
     work = find_gang_work(regions, plan_transfers(regions, None), item, gangs, size_of, strides)
-    item.lengths = lengths
+    item.order.lengths = lengths
     return bool(work.steps)

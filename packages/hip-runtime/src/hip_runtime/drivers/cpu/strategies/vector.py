@@ -8,7 +8,8 @@ from functools import partial
 from hip_devicelib import spmd
 from hip_runtime import config
 from hip_runtime.drivers.cpu.abi.narrow_grids import NarrowGrids
-from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
+from hip_runtime.drivers.cpu.abi.thread_order import AXES
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type, run_threads
 from hip_runtime.drivers.cpu.analyses.cfg import has_loop
 from hip_runtime.drivers.cpu.analyses.index_bounds import IndexBound
@@ -59,14 +60,14 @@ def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
         raise UnsupportedError(f"gangs of {width} threads are too small")
     if not (request.reach.observed or item.waits_for_grid):
         updates = find_scattered_updates(graph.function)
-        item.tables = UpdateTables(item, updates) if updates else None
-    item.kept = KeptResults(item)
-    item.joins_rows_from = graph.rows_from if item.extents[2] > 1 else None
+        item.memory.tables = UpdateTables(item, updates) if updates else None
+    item.memory.results = KeptResults(item)
+    item.order.joins_rows_from = graph.rows_from if item.order.extents[2] > 1 else None
     source, layout = graph.module, request.machine.target_data
     prologue = take_out_launch_values(graph.function)
     dense = assume_dense_rows(graph.function, measure_types(layout, item.module.context))
     # what collects for a worker, or joins rows of blocks, is for gangs
-    is_plain = item.totals is None and item.tables is None and item.joins_rows_from is None
+    is_plain = item.memory.totals is None and item.memory.tables is None and item.order.joins_rows_from is None
     can_be_alone = config.cpu_form() == AUTO and is_plain and not graph.has_frozen_loads
     alone = partial(run_threads, kernel, item, as_scalars=True, has_loop=has_loop(graph.function))
     body = GangBody(
@@ -75,7 +76,7 @@ def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
         strides=graph.strides, dense=dense, alone=alone if can_be_alone else None,
     )  # fmt: skip
     build_worker(kernel, item, run_prologue(prologue, item, source, layout, body))
-    narrow = _find_narrow(request, item, body, graph.bounds) if item.tile > 1 and _is_free(request) else None
+    narrow = _find_narrow(request, item, body, graph.bounds) if item.order.tile > 1 and _is_free(request) else None
     told = "; ".join(filter(None, [reason, body.describe(), describe_axis(item)]))
     return Plan(VECTORS, told, graph.module, item, multiple=body.multiple, in_gangs=True, narrow=narrow)
 
@@ -89,16 +90,16 @@ def _find_narrow(
     request: KernelRequest, item: WorkItem, body: GangBody, bounds: Mapping[str, IndexBound]
 ) -> NarrowGrids | None:
     """The grids that leave most lanes of *body* idle; ``None`` if the kernel has no other."""
-    axis = item.axes[0]
+    axis = item.order.lane_axis
     other = 0 if axis else 1
-    if not item.is_turned and spmd.thread_idx(AXES[other]) not in request.reach.functions:
+    if not item.order.is_turned and spmd.thread_idx(AXES[other]) not in request.reach.functions:
         return None
     if body.has_loop:
         found = NarrowGrids(axis, other, body.width, body.width // 2 + 1, _MANY_ROWS_OF_LOOPS)
     else:
         lanes = _FEW_LANES if body.width > _FEW_LANES else 0
         found = NarrowGrids(axis, other, body.width, _FEW_ACTIVE + 1, _MANY_ROWS, lanes)
-    if item.is_turned:  # a thread may do any number of rows, but a block of few would leave lanes idle, too
+    if item.order.is_turned:  # a thread may do any number of rows, but a block of few would leave lanes idle, too
         found = found._replace(rows=body.width, is_turned=True)
     bound = bounds.get(AXES[axis])
     if bound is None or bound.predicate != "slt" or not isinstance(bound.value, Argument):

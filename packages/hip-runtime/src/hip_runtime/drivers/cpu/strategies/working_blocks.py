@@ -14,7 +14,8 @@ from llvmlite import ir
 
 from hip_devicelib.codeobject import Kernel
 from hip_runtime.drivers.cpu.abi.launch_frame import FRAME, LIMIT_TYPE, PROGRAM
-from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
+from hip_runtime.drivers.cpu.abi.thread_order import AXES
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.abi.worker import load_parameter
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.index_bounds import IndexBound
@@ -34,7 +35,7 @@ def define_limit(kernel: Kernel, item: WorkItem, bounds: Mapping[str, IndexBound
     (frame,) = function.args
     numbers = _LaunchNumbers(builder, kernel, FRAME.load(builder, frame, "arguments"))
     last: ir.Value = I64(0)
-    for axis in reversed(item.axes):
+    for axis in reversed(item.order.axes):
         blocks = working = builder.zext(FRAME.load(builder, frame, "grid", axis), I64)
         if (bound := bounds.get(AXES[axis])) is not None:
             threads = _extent(builder, frame, item, axis)
@@ -75,8 +76,8 @@ class _LaunchNumbers:
 
 def _extent(builder: ir.IRBuilder, frame: ir.Value, item: WorkItem, axis: int) -> ir.Value:
     """The threads of a block along *axis*."""
-    if axis > 0 or item.lengths is None:
-        return I64(item.block[axis])
+    if axis > 0 or item.order.lengths is None:
+        return I64(item.order.block[axis])
     return builder.zext(PROGRAM.load(builder, FRAME.load(builder, frame, "program"), "length"), I64)
 
 

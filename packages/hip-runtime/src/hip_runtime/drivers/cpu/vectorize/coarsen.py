@@ -9,7 +9,8 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_devicelib import spmd
-from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
+from hip_runtime.drivers.cpu.abi.thread_order import AXES
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.clamps import find_clamps
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS, needs_active_lane
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
@@ -27,9 +28,9 @@ _MASKABLE = frozenset({"load", "store", "sdiv", "udiv", "srem", "urem"})
 
 def count_rows(shapes: VectorShapes, early_exits: dict[Block, Block], item: WorkItem, width: int) -> int:
     """The number of rows that should run at once: 1, 2 or 4."""
-    rows = next(number for number in (4, 2, 1) if item.extents[1] % number == 0)
+    rows = next(number for number in (4, 2, 1) if item.order.extents[1] % number == 0)
     values = [value for block in shapes.order.blocks for value in block.instructions]
-    fits = item.tile > 1 or item.extents[0] % width == 0
+    fits = item.order.tile > 1 or item.order.extents[0] % width == 0
     if rows == 1 or not fits or shapes.masked or len(values) > _MAX_INSTRUCTIONS:
         return 1
     if any(
@@ -52,7 +53,9 @@ def _find_row_dependent(shapes: VectorShapes, item: WorkItem) -> set[Value]:
     while count != len(found):
         count = len(found)
         for value in shapes.homes:
-            row_specific = value.callee in (spmd.thread_idx(AXES[item.axes[1]]), spmd.LANE) or value.opcode == "alloca"
+            row_specific = (
+                value.callee in (spmd.thread_idx(AXES[item.order.axes[1]]), spmd.LANE) or value.opcode == "alloca"
+            )
             if row_specific or not found.isdisjoint(value.operands):
                 found.add(value)
     return found

@@ -149,7 +149,7 @@ def each_lane(
 ) -> Iterator[tuple[ir.Value, ir.Value]]:
     """The same as `each_active_lane`, with the work item *place* as that of the lane."""
     builder = lanes.builder
-    first = item.layout.load(builder, place, "thread", item.axes[0])
+    first = item.layout.load(builder, place, "thread", item.order.lane_axis)
     with each_active_lane(lanes, bits, done) as (lane, bit):
         item.store_lane(builder, place, builder.add(first, lane, flags=("nuw", "nsw")))
         yield lane, bit

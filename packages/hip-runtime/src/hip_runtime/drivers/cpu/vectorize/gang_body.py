@@ -127,7 +127,7 @@ class GangBody:
     def _make_guessed(self, symbols: SymbolDeclarations) -> GangFunction | None:
         """The gang function for strides that are as guessed."""
         is_long = sum(1 for _ in self._function.instructions()) > _MOST_VERSIONED
-        if not (self._strides or self._dense) or self._item.totals is not None or is_long:
+        if not (self._strides or self._dense) or self._item.memory.totals is not None or is_long:
             return None
         return self._make(symbols, self._copy(is_guessed=True), f"{GANG_FUNCTION}.guessed")
 
@@ -172,7 +172,7 @@ class GangBody:
         """Run the threads of *blocks* in gangs with the function *made*. If it *is_rare*, few launches do."""
         item = self._item
         width = self._width = made.width
-        item.blocks_of_gang = -(-width // item.block[item.axes[0]]) if item.tile > 1 else 1
+        item.order.blocks_of_gang = -(-width // item.order.block[item.order.lane_axis]) if item.order.tile > 1 else 1
         self._rows = 1 if made.follows_rows else count_rows(made.shapes, made.early_exits, item, width)
         values = sum(1 for _ in self._function.instructions())
         self.has_loop = any(made.shapes.order.loops.values())
@@ -187,7 +187,7 @@ class GangBody:
                 )  # fmt: skip
             return
         gangs = partial(each_gang, builder, item, place, width, self._rows)
-        item.takes_turns = True
+        item.order.takes_turns = True
         gangs_of_block = count_gangs(builder, item, width), most_gangs(item, width)
         turns = Turns(builder, item, place, suspension.nbytes, *gangs_of_block)
         turns.write(blocks, gangs, lambda *rest: builder.call(gang, [place, *arguments, *rest, I1(0)]))
@@ -205,7 +205,7 @@ class GangBody:
     def describe(self) -> str:
         """What was done, for the reason of a kernel's form."""
         where = f", in {self._rows} rows" if self._rows > 1 else ""
-        turns = ", which take turns in a loop" if self._item.takes_turns else ""
+        turns = ", which take turns in a loop" if self._item.order.takes_turns else ""
         guesses = ", with a version for the distances that arrays probably have" if self._guesses else ""
         return f"{self._width * self._rows} threads at a time{where}{turns}{guesses}"
 
@@ -238,6 +238,6 @@ def _are_dense(builder: ir.IRBuilder, arguments: Sequence[ir.Value], dense: Dens
 def _all_instructions(function: Function) -> Iterator[Instruction]:
     """The instructions of *function*, and of each elementwise function that it calls."""
     yield from function.instructions()
-    for callee in {value.elementwise for value in function.instructions()}:
+    for callee in dict.fromkeys(value.elementwise for value in function.instructions()):
         if callee is not None:
             yield from callee.instructions()

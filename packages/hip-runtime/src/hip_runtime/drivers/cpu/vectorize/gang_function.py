@@ -8,7 +8,7 @@ from functools import partial
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.work_item import AXES, NumberedWorkItem, WorkItem
+from hip_runtime.drivers.cpu.abi.work_item import NumberedWorkItem, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.analyses.alignments import Alignments, splits_gangs
 from hip_runtime.drivers.cpu.analyses.clamps import InsideShapes, has_clamps
@@ -100,7 +100,7 @@ class GangFunction:
 
     def prefers_double_width(self) -> bool:
         """Whether the block has gangs of twice the width, and these are better."""
-        threads = self._item.extents[0]
+        threads = self._item.order.extents[0]
         if 2 * self.width > min(MAX_LANES, threads):
             return False
         fills_gangs = threads % (2 * self.width) == 0 and not self._may_split
@@ -155,9 +155,9 @@ class GangFunction:
         """Whether a row may end with a gang that is not full. Where lanes of a gang may return at once, which takes the
         same code, a length that is known at run time only may be any."""
         item = self._item
-        if self.follows_rows or self._ends_anywhere or item.block[item.axes[0]] % self.width != 0:
+        if self.follows_rows or self._ends_anywhere or item.order.block[item.order.lane_axis] % self.width != 0:
             return True
-        return item.lengths is not None and (bool(self.early_exits) or item.multiple == 1)
+        return item.order.lengths is not None and (bool(self.early_exits) or item.order.multiple == 1)
 
     def build(self, rows: int = 1, masked_only: bool = False) -> ir.Function:
         """Write the function, for as many *rows* at once as `count_rows` allows. *masked_only* leaves out the version
@@ -177,7 +177,7 @@ class GangFunction:
         not_full, under_mask = map(builder.append_basic_block, ("not.full", "under.mask"))
         mask_place = allocate(self._entry, self._lanes.no_lanes().type, "gang.mask")
         has_partial_gang = self.has_partial_gangs
-        has_full_gangs = self._item.extents[0] >= self.width and not (
+        has_full_gangs = self._item.order.extents[0] >= self.width and not (
             masked_only and (self.early_exits or has_partial_gang)
         )
         privates = self.privates.place(self._entry)
@@ -310,7 +310,7 @@ class GangFunction:
             self.suspension = found
 
     def _find_suspension(self) -> Suspension | None:
-        if not self._may_suspend or self._item.tile > 1:
+        if not self._may_suspend or self._item.order.tile > 1:
             return None
         return find_suspension(self.shapes, self._size_of, self.width, self._kernel_arguments)
 
@@ -388,7 +388,7 @@ class GangFunction:
             PredicatedFunction(widener, mask, after, {}, None).write()
             builder.position_at_end(after)
             return
-        axis = self._item.axes[1]
+        axis = self._item.order.axes[1]
         first = layout.load(builder, arguments[0], "thread", axis)
         with counted(builder, "row", I32(0), I32(rows), [rolled(builder.module)]) as row:
             layout.store(builder, builder.add(first, row), arguments[0], "thread", axis)
@@ -422,7 +422,7 @@ class GangFunction:
         kind = LaneShapes if self._is_alone else kind
         neighbours = self._lanes_are_neighbours
         aligned = Alignments(self.width, {}) if self.follows_rows else align_lanes(self._item, self.width, neighbours)
-        along = AXES[self._item.axes[0]]
+        along = self._item.order.along
         return kind(graph, early_exits, self._size_of, self.privates.stride, neighbours, along, aligned)
 
     @property

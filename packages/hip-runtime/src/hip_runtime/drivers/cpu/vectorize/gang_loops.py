@@ -9,7 +9,8 @@ from typing import Protocol
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.work_item import AXES, WorkItem
+from hip_runtime.drivers.cpu.abi.thread_order import AXES
+from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.ir.loop_metadata import keep_rolled, rolled
 from hip_runtime.drivers.cpu.llvmir import I32
@@ -46,8 +47,8 @@ def each_gang(
 
     LLVM may unroll the loop over rows, so that what several rows load, as in a stencil, is loaded once.
     """
-    most, count, planes = item.extents
-    extent = limit or item.row_lanes or I32(most)
+    most, count, planes = item.order.extents
+    extent = limit or item.order.row_lanes or I32(most)
     gangs = _count_in_row(builder, item, width, active) if limit is None else _divide_up(builder, limit, width)
     with (
         _each_row(builder, item, place, planes, count // rows) as (plane, row),
@@ -64,8 +65,8 @@ def gangs_by_rows(
     builder: ir.IRBuilder, item: WorkItem, place: ir.Value, active: int | None = None, limit: ir.Value | None = None
 ) -> Iterator[RowGang]:
     """A loop as `each_gang` over gangs of which each begins with the thread behind the last one of the gang before."""
-    most, count, planes = item.extents
-    extent = limit or item.row_lanes or I32(most)
+    most, count, planes = item.order.extents
+    extent = limit or item.order.row_lanes or I32(most)
     end = _limit(builder, item, extent, active) if limit is None else limit
     with _each_row(builder, item, place, planes, count) as (plane, row):
         before = builder.block
@@ -89,11 +90,11 @@ def _each_row(
 ) -> Iterator[tuple[ir.Value, ir.Value]]:
     """A loop over *planes* and, within each, over *rows* of the threads of a block; if several rows of blocks run at
     once, over those of each of them, with its index in *place*."""
-    names = [f"{what}.{AXES[item.axes[axis]]}" for what, axis in (("thread", 2), ("block", 1), ("thread", 1))]
+    names = [f"{what}.{AXES[item.order.axes[axis]]}" for what, axis in (("thread", 2), ("block", 1), ("thread", 1))]
     with counted(builder, names[0], I32(0), I32(planes)) as plane, ExitStack() as loops:
-        if item.block_rows is not None:
-            block = counted(builder, names[1], item.block_rows.first, item.block_rows.limit)
-            item.store_block(builder, place, item.axes[1], loops.enter_context(block))
+        if item.order.block_rows is not None:
+            block = counted(builder, names[1], item.order.block_rows.first, item.order.block_rows.limit)
+            item.store_block(builder, place, item.order.axes[1], loops.enter_context(block))
         yield plane, loops.enter_context(counted(builder, names[2], I32(0), I32(rows)))
 
 
@@ -113,25 +114,29 @@ def run_gangs(
 
 def count_gangs(builder: ir.IRBuilder, item: WorkItem, width: int) -> ir.Value:
     """The number of gangs of *width* lanes of a block."""
-    return builder.mul(_count_in_row(builder, item, width), I32(item.extents[1] * item.extents[2]))
+    return builder.mul(_count_in_row(builder, item, width), I32(item.order.extents[1] * item.order.extents[2]))
 
 
 def most_gangs(item: WorkItem, width: int) -> int:
     """The most gangs of *width* lanes that a block has."""
-    return -(-item.limits[item.axes[0]] * item.tile // width) * item.extents[1] * item.extents[2]
+    return (
+        -(-item.order.limits[item.order.lane_axis] * item.order.tile // width)
+        * item.order.extents[1]
+        * item.order.extents[2]
+    )
 
 
 def _count_in_row(builder: ir.IRBuilder, item: WorkItem, width: int, active: int | None = None) -> ir.Value:
-    if item.row_lanes is None:
-        return I32(-(-(active or item.extents[0]) // width))
-    return _divide_up(builder, _limit(builder, item, item.row_lanes, active), width)
+    if item.order.row_lanes is None:
+        return I32(-(-(active or item.order.extents[0]) // width))
+    return _divide_up(builder, _limit(builder, item, item.order.row_lanes, active), width)
 
 
 def _limit(builder: ir.IRBuilder, item: WorkItem, lanes: ir.Value, active: int | None) -> ir.Value:
     """The first *active* of a row's *lanes*, if it says how many."""
-    if item.row_lanes is None:
+    if item.order.row_lanes is None:
         return lanes if active is None else I32(active)
-    if item.lengths is None or active is None or active >= item.limits[0]:
+    if item.order.lengths is None or active is None or active >= item.order.limits[0]:
         return lanes
     return builder.select(builder.icmp_unsigned("<", lanes, I32(active)), lanes, I32(active))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_devicelib.cached_property import cached_property
-from hip_runtime.drivers.cpu.abi.work_item import KeepsTables
+from hip_runtime.drivers.cpu.abi.worker_memory import KeepsTables
 from hip_runtime.drivers.cpu.analyses.clamped_addresses import ClampedAddress, find_clamped_address
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.data_masks import find_data_masked
@@ -81,8 +81,8 @@ class MemoryAccesses(ApartAccesses):
 
     def needs(self, instruction: Instruction) -> tuple[Value, ...]:
         """What *instruction* is written with, besides its operands."""
-        if instruction.table is not None and self.item.tables is not None:
-            return self.item.tables.needs(instruction)
+        if instruction.table is not None and self.item.memory.tables is not None:
+            return self.item.memory.tables.needs(instruction)
         if instruction.opcode not in _ACCESSES or self.suspension is not None:
             return ()  # a gang that stops would have to keep it
         pointer, home = instruction.operands[instruction.opcode == "store"], self.shapes.homes[instruction]
@@ -294,7 +294,7 @@ class MemoryAccesses(ApartAccesses):
     def scalarize(self, instruction: Instruction) -> ir.Value | None:
         """Write *instruction* for one active lane after another; returns the results, if it has any."""
         self.form = remarks.SCALARIZED
-        if (tables := self.item.tables) is not None and tables.serves(self, instruction):
+        if (tables := self.item.memory.tables) is not None and tables.serves(self, instruction):
             self.form = remarks.TABLED
             self._update_tables(instruction, tables)
             return None

@@ -60,7 +60,7 @@ class _RemainingLanes:
         for place in left:
             builder.store(bits.type(0), place)
         item, kernel_arguments = widener.item, widener.arguments
-        first = item.layout.load(builder, kernel_arguments[0], "thread", item.axes[0])
+        first = item.layout.load(builder, kernel_arguments[0], "thread", item.order.lane_axis)
         behind = builder.append_basic_block("remaining.done")
         with each_lane(lanes, item, kernel_arguments[0], bits, behind) as (lane, bit):
             addresses = [
@@ -73,7 +73,7 @@ class _RemainingLanes:
                 taken = builder.select(builder.icmp_unsigned("==", number, I32(index)), bit, bits.type(0))
                 builder.store(builder.or_(builder.load(place, typ=bits.type), taken), place)
         builder.position_at_end(behind)
-        item.layout.store(builder, first, kernel_arguments[0], "thread", item.axes[0])
+        item.layout.store(builder, first, kernel_arguments[0], "thread", item.order.lane_axis)
         self._leave(bits, left, places)
         builder.branch(self._few.rest)
 

@@ -30,9 +30,9 @@ MakeWidener = Callable[[Function, list[ir.Value]], Widener]
 def gains_by_width(shapes: VectorShapes, item: WorkItem, size_of: SizeOf, width: int) -> bool:
     """Whether gangs of twice the *width* are better where gangs end with rows: what is computed once for a gang, above
     all the division that tells its row and the checks that its lanes are in it, is most of a short kernel."""
-    if 2 * width > min(MAX_LANES, item.extents[0]) or item.extents[1] * item.extents[2] > 1:
+    if 2 * width > min(MAX_LANES, item.order.extents[0]) or item.order.extents[1] * item.order.extents[2] > 1:
         return False
-    if item.totals is not None or item.tables is not None or any(shapes.order.loops.values()):
+    if item.memory.totals is not None or item.memory.tables is not None or any(shapes.order.loops.values()):
         return False
     accessed = [
         value.type if value.opcode == "load" else value.operands[0].type
@@ -80,6 +80,6 @@ def write_parts(
     is_done = builder.or_(builder.icmp_unsigned("==", rest, I32(0)), builder.or_(fills_gang, fills_half))
     builder.cbranch(is_done, done, next_row)
     builder.position_at_end(next_row)
-    first = item.layout.load(builder, passed[0], "thread", item.axes[0])
+    first = item.layout.load(builder, passed[0], "thread", item.order.lane_axis)
     item.store_lane(builder, passed[0], builder.add(first, some, flags=("nuw", "nsw")))
     builder.branch(head)

@@ -36,10 +36,10 @@ class Scalarizer:
             allocate(code.entry, ir.ArrayType(stored_type(kind), lanes.width), "results") for kind in self._kinds
         ]
         if self._reads_thread:
-            self._first = code.item.layout.load(builder, code.arguments[0], "thread", code.item.axes[0])
+            self._first = code.item.layout.load(builder, code.arguments[0], "thread", code.item.order.lane_axis)
         self._run_lanes()
         if self._reads_thread:
-            code.item.layout.store(builder, self._first, code.arguments[0], "thread", code.item.axes[0])
+            code.item.layout.store(builder, self._first, code.arguments[0], "thread", code.item.order.lane_axis)
         return self._collect()
 
     def _result_kinds(self, kind: ir.Type) -> list[ir.Type]:

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.abi.work_item import KeepsTables
 from hip_runtime.drivers.cpu.abi.worker import counted
+from hip_runtime.drivers.cpu.abi.worker_memory import KeepsTables
 from hip_runtime.drivers.cpu.ir.loop_metadata import rolled
 from hip_runtime.drivers.cpu.ir.model import Instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I32, PTR, allocate

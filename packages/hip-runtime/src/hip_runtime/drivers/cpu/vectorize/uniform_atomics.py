@@ -77,9 +77,9 @@ def _collect(code: GangValues, instruction: Instruction) -> None:
         if instruction.operation in ("fmax", "fmin"):
             values = reduce_lanes(code.lanes, instruction, values)
     active = None if code.mask is None else code.runs(code.block, code.mask)
-    assert code.item.totals is not None
+    assert code.item.memory.totals is not None
     address = code.scalar(instruction.operands[0])
-    code.item.totals.collect(code.builder, code.arguments[0], instruction, address, values, active)
+    code.item.memory.totals.collect(code.builder, code.arguments[0], instruction, address, values, active)
 
 
 def _is_uniform(code: GangValues, instruction: Instruction) -> bool:

@@ -311,7 +311,7 @@ class UpdateTables:
         for table in self._tables:
             self._do(builder, table, place, arguments[table.array.argument.index - 1])
         keep_memory(builder, notes)
-        if not self._item.takes_turns:
+        if not self._item.order.takes_turns:
             self._learn_chunks(builder, place)
 
     def _learn_chunks(self, builder: ir.IRBuilder, place: ir.Value) -> None:

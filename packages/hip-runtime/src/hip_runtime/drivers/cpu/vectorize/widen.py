@@ -76,7 +76,7 @@ class Widener(MemoryAccesses):
         """Start another block."""
         super().begin(block, mask)
         self._common = {}
-        if self.item.kept is not None and self.lanes.width > 1 and not self.lockstep:
+        if self.item.memory.results is not None and self.lanes.width > 1 and not self.lockstep:
             if self._users is None:
                 self._users = find_users(self.shapes.homes)
             found = find_common_results(block, self.shapes, self._users)
@@ -84,8 +84,8 @@ class Widener(MemoryAccesses):
 
     def _keep_common(self, common: CommonResults) -> None:
         """Write the instructions of *common*, for a gang that has other numbers than the last one."""
-        assert self.item.kept is not None
-        self.item.kept.compute(self, common)
+        assert self.item.memory.results is not None
+        self.item.memory.results.compute(self, common)
         self.written_ahead.update(common.instructions)
         self.form, self.stride = remarks.UNIFORM, 0
         for value in common.instructions if remarks.are_wanted() else ():
@@ -101,8 +101,8 @@ class Widener(MemoryAccesses):
         stand_at(self.builder, instruction.location)
         shape = self.shapes.at_definition(instruction)
         self.form, self.stride = _form_of(shape), 0
-        if instruction.meets_tables and self.item.tables is not None:
-            self.item.tables.meet(self, instruction)
+        if instruction.meets_tables and self.item.memory.tables is not None:
+            self.item.memory.tables.meet(self, instruction)
         result = self._write_result(instruction, shape)
         if remarks.are_wanted():
             self._remark(instruction)
@@ -188,8 +188,8 @@ class Widener(MemoryAccesses):
         if instruction.total is not None:
             return write_uniform_atomic(self, instruction)
         operands = [self.scalar(value) for value in instruction.operands]
-        if self.item.tables is not None and self.item.tables.serves(self, instruction):
-            self.item.tables.update(self, instruction, operands)
+        if self.item.memory.tables is not None and self.item.memory.tables.serves(self, instruction):
+            self.item.memory.tables.update(self, instruction, operands)
             return None
         write = write_demoted if instruction in self.demotable else write_checked
         return write(self.builder, instruction, operands)

@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
-from hip_runtime.drivers.cpu.ir.model import Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import Argument, Constant, Instruction, Symbol, Value
 from hip_runtime.drivers.cpu.llvmir import I64
 
 _MOST_STEPS = 64
@@ -31,6 +31,11 @@ class AddressTerms:
     offset: int
 
     @property
+    def in_order(self) -> list[tuple[Value, int]]:
+        """The terms in an order that is the same in each process, and for equal sums: that of the values' names."""
+        return sorted(self.terms, key=lambda term: _name(term[0]))
+
+    @property
     def number(self) -> int | None:
         """The number that it is, if it depends on no value."""
         return None if self.terms else self.offset
@@ -41,6 +46,11 @@ class AddressTerms:
         rest.subtract(dict(other.terms))
         terms = frozenset((value, scale) for value, scale in rest.items() if scale)
         return AddressTerms(terms, self.offset - other.offset)
+
+
+def _name(value: Value) -> str:
+    assert isinstance(value, Instruction | Argument | Symbol | Constant)
+    return value.text if isinstance(value, Constant) else value.name
 
 
 def take_apart(pointer: Value, size_of: SizeOf, guess: Guess | None = None) -> AddressTerms:

@@ -55,7 +55,7 @@ def find_clamped_address(pointer: Value, block: Block, shapes: VectorShapes) -> 
     clamps = _find_chain(value, block, shapes)
     if not clamps:
         return None
-    terms = tuple(term for term in address.terms if term not in differing and term[0] is not bases[0])
+    terms = tuple(term for term in address.in_order if term not in differing and term[0] is not bases[0])
     return ClampedAddress(bases[0], terms, address.offset, scale, clamps)
 
 

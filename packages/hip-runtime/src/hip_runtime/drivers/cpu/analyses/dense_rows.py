@@ -65,7 +65,7 @@ def find_joined(function: Function, size_of: SizeOf) -> Iterator[JoinedAddress]:
         if value.opcode in ("load", "store") and not value.volatile and value.atomic is None:
             address = _Address(places)
             apart = take_apart(value.operands[-1], size_of)
-            for term, scale in apart.terms:
+            for term, scale in apart.in_order:
                 address.add(term, scale)
             if address.join():
                 terms = tuple((term, address.terms[term]) for term in address.in_order() if address.terms[term])
@@ -150,7 +150,7 @@ def _multiply_out(value: Value, factors: tuple[Argument, ...]) -> tuple[Counter[
     terms: Counter[Term] = Counter()
     divides = False
     offset = 0
-    for term, scale in number.terms if number is not None else [(value, 1)]:
+    for term, scale in number.in_order if number is not None else [(value, 1)]:
         inner = None
         for other, argument in _factors(term):
             inner = inner or _multiply_out(other, in_order(*factors, argument))

@@ -46,7 +46,7 @@ class Choice:
     """The *blocks* between a branch at the end of *start* and the block in which all paths from there meet."""
 
     start: Block
-    blocks: frozenset[Block]
+    blocks: tuple[Block, ...]
 
     @property
     def branching(self) -> tuple[Block, ...]:
@@ -170,7 +170,7 @@ class _Finder:
                 return None
             if not all(map(self._is_known, end_of_block.operands)):
                 return None
-        return Choice(start, frozenset(blocks))
+        return Choice(start, tuple(filter(blocks.__contains__, self._flow.reachable)))
 
 
 def _may_be_bits(value: Instruction, used: Mapping[Value, bool]) -> bool:

@@ -254,7 +254,7 @@ class _Writer:
         if not quotient.is_positive:
             zero = self._compare(divisor, "eq")
             divisor = self._make(I64, "select", zero, constant(I64, 1), divisor)
-        wholes = {rounding: self._divide(dividend, divisor, rounding) for rounding in self._chain.roundings}
+        wholes = {rounding: self._divide(dividend, divisor, rounding) for rounding in sorted(self._chain.roundings)}
         self._insert(self._source)
         found: dict[Value, Value] = {}
         for root in self._chain.roots:

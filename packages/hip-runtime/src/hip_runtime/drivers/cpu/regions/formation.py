@@ -79,6 +79,11 @@ class Region:
     """Whether a thread, or a gang, relies on those before it having run it: see `needless_barriers`."""
 
     @property
+    def live_in_order(self) -> list[Instruction]:
+        """The values that are live in, in an order that is the same in each process: that of their names."""
+        return sorted(self.live, key=lambda value: value.name)
+
+    @property
     def is_spin_scheduled(self) -> bool:
         """Whether it begins or may end at a yield."""
         return _touches_yield(self.start, self.exits)

@@ -19,7 +19,7 @@ from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 def bring_conditions(shapes: VectorShapes) -> bool:
     """Make such comparisons again in the blocks that end in a divergent branch on them; whether there were any."""
     found = False
-    for block in shapes.divergent:
+    for block in filter(shapes.divergent.__contains__, shapes.order.blocks):
         if block in shapes.masked and not _ends_loop(block, shapes):
             continue
         end = block.terminator

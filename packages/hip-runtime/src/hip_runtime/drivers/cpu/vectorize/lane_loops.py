@@ -49,7 +49,7 @@ class _Extraction:
         self._exits = find_exits(loop, shapes)
         self._phis = list(self._blocks[0].phis)
         self._joins = list(dict.fromkeys(phi for _, target in self._exits for phi in target.phis))
-        self._inputs = _find_inputs(loop, shapes, self._exits)
+        self._inputs = _find_inputs(self._blocks, shapes, self._exits)
         self._outputs = list(outputs)
         self._copies = copy_blocks(self._blocks)
         number = itertools.count(len(kernel.arguments))
@@ -103,7 +103,7 @@ class _Extraction:
 
 
 def _find_inputs(
-    loop: frozenset[Block], shapes: VectorShapes, exits: Sequence[tuple[Block, Block]]
+    loop: Sequence[Block], shapes: VectorShapes, exits: Sequence[tuple[Block, Block]]
 ) -> list[Instruction]:
     """The values that were computed before *loop* and are used in it, or by phis behind it."""
     used: list[Value] = [value for block in loop for user in block.instructions for value in user.operands]

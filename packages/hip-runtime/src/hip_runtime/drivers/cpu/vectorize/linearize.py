@@ -20,7 +20,7 @@ class LinearizedRegion:
 def linearize(shapes: VectorShapes) -> dict[Block, LinearizedRegion]:
     """The linearized region of each masked block; `UnsupportedError` for irreducible loops and for paths that do not
     reconverge at one block."""
-    region_of = {block: {block} for block in shapes.masked}
+    region_of = {block: {block} for block in shapes.order.blocks if block in shapes.masked}
 
     def join(blocks: list[Block]) -> None:
         merged = set().union(*(region_of[block] for block in blocks))

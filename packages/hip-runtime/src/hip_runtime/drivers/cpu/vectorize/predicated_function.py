@@ -401,9 +401,9 @@ class PredicatedFunction:
     def _latches(self, region: LinearizedRegion) -> dict[Block, list[tuple[ir.Block, Block]]]:
         """The last block of each masked loop, with a block to test for another iteration, and the header; innermost
         loops first."""
-        loops = {
+        loops = dict.fromkeys(
             loop for block in region.blocks for loop in self.shapes.order.loops[block] if loop <= self.shapes.masked
-        }
+        )
         latches: dict[Block, list[tuple[ir.Block, Block]]] = {}
         for loop in sorted(loops, key=len):
             first, last = min(loop, key=self._position.__getitem__), max(loop, key=self._position.__getitem__)

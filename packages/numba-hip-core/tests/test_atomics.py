@@ -149,6 +149,52 @@ def test_a_lock_by_compare_and_swap(dtype):
     assert 1 <= owner[0, 0] <= 20 * 64
 
 
+@pytest.mark.parametrize("candidates", [2, 20, 640])
+def test_maxima_by_compare_and_swap(candidates):
+    """What a thread found before its loop is what it goes on with, whatever others have swapped since."""
+
+    @hip.jit
+    def largest(values, places, out):
+        i = hip.grid(1)
+        value, place = values[i], places[i]
+        old = out[place]
+        while value > old:
+            seen = hip.atomic.cas(out, place, old, value)
+            if seen == old:
+                break
+            old = seen
+
+    random = np.random.default_rng(candidates)
+    for _ in range(20):
+        values, places = np.zeros(640, np.int64), random.integers(0, 3, 640)
+        values[random.permutation(640)[:candidates]] = random.permutation(1000)[:candidates] + 1
+        out, wanted = np.zeros(3, np.int64), np.zeros(3, np.int64)
+        largest[10, 64](values, places, out)
+        np.maximum.at(wanted, places, values)
+        np.testing.assert_array_equal(out, wanted)
+
+
+def test_places_that_are_claimed_up_to_a_limit():
+    @hip.jit
+    def claim(wanted, taken, limit, places):
+        i = hip.grid(1)
+        place = taken[0]
+        while place + wanted[i] <= limit:
+            seen = hip.atomic.cas(taken, 0, place, place + wanted[i])
+            if seen == place:
+                places[i] = place
+                break
+            place = seen
+
+    random = np.random.default_rng(3)
+    for few in (3, 4, 10, 64):
+        wanted, taken, places = np.full(64, 1000), np.zeros(1, np.int64), np.full(64, -1)
+        wanted[random.permutation(64)[:few]] = 3
+        claim[1, 64](wanted, taken, 10, places)
+        assert taken[0] == 9
+        np.testing.assert_array_equal(np.sort(places[places >= 0]), [0, 3, 6])
+
+
 def test_compare_and_swap_of_element_zero():
     @hip.jit
     def kernel(target, old):

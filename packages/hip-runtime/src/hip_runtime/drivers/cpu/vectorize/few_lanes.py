@@ -3,7 +3,9 @@
 A kernel that expands a frontier, or works on the elements of a list that are marked, checks what it finds in memory and
 returns, or goes on to a loop over data of its own. In a gang such a loop takes as long for one lane as for all: as many
 iterations as the longest has, each with gathers. So do gathers and branches without a loop. So what follows such a
-check is written twice: by lanes, and once more for a single thread.
+check is written twice: by lanes, and once more for a single thread. That begins anew, and makes the check again: what
+it loads may be another number by now, as in ``while v > old`` around a compare-and-swap, and must be the one that it
+goes on with.
 """
 
 from __future__ import annotations

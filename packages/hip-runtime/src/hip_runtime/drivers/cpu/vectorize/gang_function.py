@@ -33,7 +33,7 @@ from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_r
 from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
 from hip_runtime.drivers.cpu.vectorize.coherent_values import CoherentValues
 from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
-from hip_runtime.drivers.cpu.vectorize.few_lanes import DataCheck, FewLanes, each_lane, find_data_check
+from hip_runtime.drivers.cpu.vectorize.few_lanes import FewLanes, each_lane, find_data_check
 from hip_runtime.drivers.cpu.vectorize.first_lanes import FirstLanesWidener, has_shuffles
 from hip_runtime.drivers.cpu.vectorize.gang_lanes import align_lanes, fit_waves, place_in_row
 from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
@@ -134,20 +134,16 @@ class GangFunction:
             made._half = self._copy(self.width, "half", follows_rows=True)
         return made
 
-    def _copy(self, width: int, name: str, passed: DataCheck | None = None, follows_rows: bool = False) -> GangFunction:
-        """A function of gangs of *width* that has a graph of its own, as writing one changes that; of threads that have
-        *passed* a check, if it says which."""
+    def _copy(self, width: int, name: str, is_alone: bool = False, follows_rows: bool = False) -> GangFunction:
+        """A function of gangs of *width* that has a graph of its own, as writing one changes that."""
         copies = copy_blocks(self._graph.blocks)
-        if passed is not None:
-            goes_on = Instruction(VOID, "br", [], targets=[copies.blocks[passed.target]])
-            copies.blocks[passed.block].instructions[-1] = goes_on
         graph = replace(self._graph, blocks=list(copies.blocks.values()))
         demotable = frozenset(copies.values[value] for value in self._demotable if value in copies.values)
         parameters = self._kind.args[: len(graph.arguments)]
         return GangFunction(
             graph, self._item, parameters, self._symbols, self._size_of, width, demotable,
             f"{self._name}.{name}" if name else self._name, self._lockstep, self._exits_on_data, self._may_suspend,
-            self._kernel_arguments, follows_rows, passed is not None, self._ends_anywhere,
+            self._kernel_arguments, follows_rows, is_alone, self._ends_anywhere,
         )  # fmt: skip
 
     @property
@@ -256,11 +252,12 @@ class GangFunction:
         CoarsenedFunction(wideners, done, self.early_exits, otherwise).write()
 
     def _make_lane(self) -> GangFunction | None:
-        """The function for single threads that have passed a check of data, if there is one that few may pass."""
+        """The function for a single thread that passes a check of data, if there is one that few may pass. It makes the
+        check again, with what it loads then: other threads may have written that since."""
         if self._lockstep or isinstance(self._item, NumberedWorkItem):
             return None
         check = find_data_check(self.shapes, self.early_exits, self.width)
-        return None if check is None else self._copy(1, "lane", check)
+        return None if check is None else self._copy(1, "lane", is_alone=True)
 
     def _find_few(self) -> FewLanes | None:
         check = find_data_check(self.shapes, self.early_exits, self.width)

@@ -398,4 +398,14 @@ def test_a_number_for_a_gufunc_that_takes_it_as_an_array():
     rows = np.arange(12.0).reshape(3, 4)
     for factor in (7, np.int64(7), np.array(7), np.array([7]), hip.to_device(np.array([7]))):
         np.testing.assert_array_equal(np.asarray(scaled(rows, factor)), 7 * rows)
+        one_row = scaled(rows[1], factor)
+        np.testing.assert_array_equal(np.asarray(one_row).reshape(-1), 7 * rows[1])
     np.testing.assert_array_equal(scaled(rows, np.arange(3)), np.arange(3)[:, None] * rows)
+
+
+def test_numbers_for_a_gufunc_that_takes_all_as_arrays():
+    add = hip.guvectorize(["void(int32[:], int32[:], int32[:])"], "(),()->()")(add_first)
+    for x in (5, np.int32(5), np.array(5, np.int32)):
+        result = add(x, 2)
+        assert (result, np.shape(result)) == (7, ())
+    assert add(hip.to_device(np.array(5, np.int32)), 2).copy_to_host() == 7

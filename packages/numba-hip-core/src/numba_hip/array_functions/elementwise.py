@@ -48,11 +48,13 @@ def broadcast(function: str, shapes: Sequence[Shape]) -> Shape:
 
 
 def find_repeated(shape: Shape, extents: Shape) -> tuple[bool, ...]:
-    """Which dimensions of *shape*, which is broadcast to *extents*, have one element that is taken for all."""
+    """Which dimensions of *shape*, which is broadcast to *extents*, have one element that is taken for all. A number
+    that a function takes as an array has one dimension, even where *extents* has none."""
     if shape == extents:
         return (False,) * len(shape)
-    along = extents[len(extents) - len(shape) :]
-    return tuple(own == 1 != whole for own, whole in zip(shape, along, strict=True))
+    common = min(len(shape), len(extents))
+    pairs = zip(shape[len(shape) - common :], extents[len(extents) - common :], strict=True)
+    return tuple(own == 1 != whole for own, whole in pairs)
 
 
 def fits(value: Any, wanted: np.dtype[Any]) -> bool:

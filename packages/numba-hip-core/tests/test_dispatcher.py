@@ -226,6 +226,9 @@ def test_what_a_kernel_takes_of_the_device():
     assert kernel.get_regs_per_thread(args) > 0
     assert kernel.get_const_mem_size() == {args: CAPTURED.nbytes}
     assert kernel.specialize(np.zeros(50)).get_local_mem_per_thread() == private
+    plain = hip.jit(kernel.py_func, opt=False)
+    plain.compile(args)
+    assert plain.get_local_mem_per_thread(args) >= 400
     with pytest.raises(NotCompiledError, match=r"kernel kernel was not compiled for \(int8\); its signatures: array"):
         kernel.get_regs_per_thread((types.int8,))
 

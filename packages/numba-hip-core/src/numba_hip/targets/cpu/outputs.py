@@ -66,11 +66,11 @@ class CpuOutputs(Outputs):
         # LLVM tells the type of a slot only where it prints the instruction; a variable of that type tells its size.
         types = [str(slot).partition(" alloca ")[2].rpartition(", align ")[0] for slot in slots]
         layout = llvm.create_target_data(parsed.data_layout)
+        named = "\n".join(str(kind) for kind in parsed.struct_types if kind.name)
         total = 0
         for slot, shown in zip(slots, types, strict=True):
             (count,) = slot.operands
             element = shown.removesuffix(f", {count}")
-            named = "\n".join(map(str, parsed.struct_types))
             sample = llvm.parse_assembly(f"{named}\n@sample = external global {element}").get_global_variable("sample")
             value = count.get_constant_value(signed_int=True) if count.is_constant else 1
             total += int(layout.get_abi_size(sample.global_value_type)) * int(value)

@@ -94,7 +94,7 @@ def draw(least: int, index: str = "i32", count: int = THREADS) -> Array:
     return np.random.default_rng(2).integers(least, COUNT, count).astype(TYPES[index])
 
 
-@pytest.mark.parametrize("width", [1, 8, 64])
+@pytest.mark.parametrize("width", [2, 8, 64])
 @pytest.mark.parametrize("index", ["i8", "i16", "i32", "i64"])
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.sample(4)

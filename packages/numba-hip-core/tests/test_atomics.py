@@ -5,6 +5,7 @@ import pytest
 from numba.core.errors import NumbaError
 
 import numba_hip as hip
+from hip_runtime import config
 
 UNSIGNED = [np.uint32, np.uint64]
 INTEGERS = [np.int32, np.int64, *UNSIGNED]
@@ -172,6 +173,28 @@ def test_maxima_by_compare_and_swap(candidates):
         largest[10, 64](values, places, out)
         np.maximum.at(wanted, places, values)
         np.testing.assert_array_equal(out, wanted)
+
+
+@pytest.mark.parametrize("block", [1, (1, 2), (1, 1, 3), (4, 2)])
+def test_blocks_of_few_threads_that_swap(block):
+    """Vectors of one lane are none: with them LLVM 22 ends the process."""
+
+    @hip.jit
+    def count(places, out):
+        number = hip.blockIdx.x * hip.blockDim.x * hip.blockDim.y * hip.blockDim.z
+        number += (hip.threadIdx.z * hip.blockDim.y + hip.threadIdx.y) * hip.blockDim.x + hip.threadIdx.x
+        place = places[number]
+        while True:
+            old = out[place]
+            if hip.atomic.cas(out, place, old, old + 1) == old:
+                break
+
+    places = np.random.default_rng(3).integers(0, 3, 100 * np.prod(block))
+    for form in ("vectors", "auto"):
+        out = np.zeros(3, np.int32)
+        with config.cpu_form.scope(form):
+            hip.jit(count.py_func)[100, block](places, out)
+        np.testing.assert_array_equal(out, np.bincount(places, minlength=3))
 
 
 def test_places_that_are_claimed_up_to_a_limit():

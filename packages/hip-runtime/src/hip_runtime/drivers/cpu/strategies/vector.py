@@ -56,7 +56,7 @@ def plan_vectors(request: KernelRequest, reason: str, gangs: GangPlan) -> Plan:
         return write_spinning(request, graph, reason, gangs, form=VECTORS)
     item, kernel = graph.item, request.kernel
     width = request.width_in(item)
-    if width < MIN_LANES and request.requested_form == AUTO:
+    if width < (MIN_LANES if request.requested_form == AUTO else 2):
         raise UnsupportedError(f"gangs of {width} threads are too small")
     if not (request.reach.observed or item.waits_for_grid):
         updates = find_scattered_updates(graph.function)

@@ -17,7 +17,7 @@ import spmd_kernels
 from spmd_kernels import GLOBAL_X, code, pack, sample
 
 from hip_devicelib.codeobject import CodeObject, Kernel, Parameter, lay_out
-from hip_runtime import Device, ModuleLoadError, SymbolError, device_array, to_device
+from hip_runtime import Device, ModuleLoadError, SymbolError, config, device_array, to_device
 from hip_runtime.drivers.cpu import finalise
 from hip_runtime.drivers.cpu.driver import CpuDriver
 from hip_runtime.drivers.cpu.object_code import program
@@ -304,6 +304,28 @@ def test_each_block_shape_is_compiled_once(device: Device) -> None:
         function.launch(1, block, pack(function.kernel, counter.address))
     assert set(function.handle.workers) == {(1, 1, 1), (2, 1, 1), (1, 2, 1)}
     assert counter.copy_to_host()[0] == 8
+
+
+def test_each_scope_has_the_code_of_its_settings(device: Device) -> None:
+    """A launch that is prepared once, as those of a configured kernel are, too."""
+    counter = to_device(np.zeros(1, np.int64))
+    function = device.load(sample("count")).function("count")
+    arguments = pack(function.kernel, counter.address)
+    programs: dict[str, list[program.Program]] = {"loop": [], "vectors": [], "auto": []}
+    for form in ("loop", "vectors", "auto", "loop", "vectors", "auto"):
+        if form == "auto":
+            function.launch(1, 8, arguments)
+            found = function.handle.find((8, 1, 1))
+        else:
+            with config.cpu_form.scope(form):
+                function.launch(1, 8, arguments)
+                function.launch(1, 8, arguments)
+                found = function.handle.find((8, 1, 1))
+        programs[form].append(found)
+    for form, (first, again) in programs.items():
+        assert first is again
+        assert form == "auto" or first.form == form
+    assert counter.copy_to_host()[0] == 8 * 10
 
 
 def test_what_interrupts_compiling_may_compile(monkeypatch: pytest.MonkeyPatch) -> None:

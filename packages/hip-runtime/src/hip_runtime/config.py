@@ -114,6 +114,24 @@ class Setting(Generic[T]):
             raise SettingError(f"{self.variable}={text!r}: {error}") from None
 
 
+code_scope: ContextVar[object] = ContextVar("code_scope", default=None)
+"""The innermost scope of a `CodeSetting`, by which launches know that they may need other code."""
+
+
+class CodeSetting(Setting[T]):
+    """A setting that the machine code of the CPU device depends on."""
+
+    @contextmanager
+    def scope(self, value: T | str) -> Iterator[None]:
+        """See `Setting.scope`. Kernels that were launched before have other code in it."""
+        token = code_scope.set(object())
+        try:
+            with super().scope(value):
+                yield
+        finally:
+            code_scope.reset(token)
+
+
 def misspelt_variables() -> dict[str, str]:
     """Environment variables that are not settings, each with the name that was probably meant.
 
@@ -183,30 +201,32 @@ cpu_wave_size = Setting(
     lambda: 64,
 )
 
-cpu_form = Setting(
+cpu_form = CodeSetting(
     "NUMBA_HIP_CPU_FORM",
     "The form that kernels take on the CPU device: 'loop' (the threads of a block one after another; an error for "
     "kernels whose threads wait for one another), 'vectors' (several threads at a time, as lanes of vectors; kernels "
     "that cannot be run so fall to another form, with a reason), 'regions' (all threads from one barrier to the next), "
-    "'auto' (the best that can run the kernel). Read when a kernel is first launched with a shape of blocks.",
+    "'auto' (the best that can run the kernel). Read when a kernel is first launched with a shape of blocks, or "
+    "in another scope.",
     one_of("auto", "loop", "regions", "vectors"),
     lambda: "auto",
 )
 
-cpu_width: Setting[int | None] = Setting(
+cpu_width: CodeSetting[int | None] = CodeSetting(
     "NUMBA_HIP_CPU_WIDTH",
     "How many threads the form 'vectors' runs at a time on the CPU device: a power of two up to 64, less where blocks "
     "are not as wide; by default 32 with AVX-512, 16 with AVX, else 8, or twice or half as many. Read when a "
-    "kernel is first launched with a shape of blocks.",
+    "kernel is first launched with a shape of blocks, or in another scope.",
     vector_width,
     lambda: None,
 )
 
-cpu_lanes: Setting[str] = Setting(
+cpu_lanes: CodeSetting[str] = CodeSetting(
     "NUMBA_HIP_CPU_LANES",
     "Along which axis of a block neighbours run together on the CPU device, as lanes of vectors: 'x', 'y', 'z', or "
     "'auto' for the one along which memory is accessed in order. Kernels with operations of waves, and whose threads "
-    "wait for one another in loops, are run along x. Read when a kernel is first launched with a shape of blocks.",
+    "wait for one another in loops, are run along x. Read when a kernel is first launched with a shape of blocks, or "
+    "in another scope.",
     one_of("auto", "x", "y", "z"),
     lambda: "auto",
 )
@@ -230,11 +250,11 @@ cpu_races = Setting(
     lambda: "0",
 )
 
-cpu_lockstep = Setting(
+cpu_lockstep = CodeSetting(
     "NUMBA_HIP_CPU_LOCKSTEP",
     "1 lets the lanes of a wave do each access to memory together on the CPU device, as AMD GPUs do, at the price of "
     "speed; a kernel that cannot be run so is an error. The default is 0. Read when a kernel is first launched with a "
-    "shape of blocks.",
+    "shape of blocks, or in another scope.",
     switch,
     lambda: False,
 )

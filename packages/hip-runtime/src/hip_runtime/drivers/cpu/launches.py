@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from operator import itemgetter
 
+from hip_runtime import config
 from hip_runtime.driver import PER_THREAD_STREAM, Describe, Dim3
 from hip_runtime.drivers.cpu.abi.grid_rules import ShortIndices
 from hip_runtime.drivers.cpu.abi.narrow_grids import Gangs, NarrowGrids
@@ -29,6 +30,12 @@ Dispatch = Callable[..., "int | None"]
 """Runs a program over a grid: takes its entry, packed arguments, and the grid's extents; gives a fault's address."""
 
 _WORD = struct.Struct("<q")
+
+_code_scope = config.code_scope.get
+
+_Found = tuple[dict[Dim3, Program], object, Program, int, bytes, "NarrowGrids | ShortIndices | None"]
+"""What launches need to know of a program, together with what it was found by: its function's programs, which has
+others once its module was unloaded, and the scope of settings."""
 
 _MOST_REMEMBERED = 64
 """Arguments that a launcher remembers the code for."""
@@ -57,7 +64,7 @@ class CpuLaunches:
 
     def finalise(self, function: CpuFunction, block: Dim3, describe: Describe | None) -> Program:
         """The program of *function* for blocks of the shape *block*, compiled unless it exists."""
-        program = function.workers.get(block)
+        program = function.find(block)
         if program is None:
             program = function.worker(block)
             if describe is not None:
@@ -85,14 +92,10 @@ class BlockLauncher:
         "_common",
         "_cooperative",
         "_dynamic_shared",
-        "_entry",
+        "_found",
         "_function",
-        "_grids",
         "_narrowed",
-        "_program",
         "_streams",
-        "_suffix",
-        "_workers",
     )  # fmt: skip
 
     def __init__(
@@ -104,30 +107,29 @@ class BlockLauncher:
         self._block = block
         self._dynamic_shared = dynamic_shared
         self._cooperative = cooperative
-        self._grids: NarrowGrids | ShortIndices | None = None
         self._narrowed: dict[Gangs, BlockLauncher] = {}
         """Launch code with other gangs, over narrow grids."""
-        self._workers: dict[Dim3, Program] | None = None
-        """The function's programs when its program was looked up: it has others once its module was unloaded."""
+        self._found: _Found | None = None
 
     def launch(
         self, arguments: bytes, grid: Dim3, stream: int, owners: object = None, describe: Describe | None = None
     ) -> None:
         """Launch over *grid*; see `hip_runtime.driver.Driver.launch`."""
-        if self._function.workers is not self._workers:
-            self._find_program(describe)
-        grids = self._grids
+        found = self._found
+        if found is None or found[0] is not self._function.workers or found[1] is not _code_scope():
+            found = self._found = self._find_program(describe)
+        _, _, program, entry, suffix, grids = found
         if grids is not None and (gangs := grids.choose(grid, self._block, arguments)) is not None:
             self._with_gangs(gangs).launch(arguments, grid, stream, owners, describe)
             return
-        if self._suffix:
-            arguments += self._suffix
+        if suffix:
+            arguments += suffix
         common, streams = self._common, self._streams
         dispatch = common.dispatch or common.start()
-        if self._cooperative and self._program.context_bytes:
-            dispatch = partial(self._run_with_contexts, dispatch, self._program)
+        if self._cooperative and program.context_bytes:
+            dispatch = partial(self._run_with_contexts, dispatch, program)
         if stream > PER_THREAD_STREAM or streams.asynchronous:
-            run = partial(self._run_queued, dispatch, self._program, arguments, grid, owners, describe)
+            run = partial(self._run_queued, dispatch, program, arguments, grid, owners, describe)
             if stream > PER_THREAD_STREAM and stream not in streams.by_handle:
                 streams.check_own(stream, self._function.kernel.name)
             streams.queue(stream).submit(run)
@@ -135,21 +137,21 @@ class BlockLauncher:
         if len(streams.by_handle) > 1 or streams.closing or streams.default.used:  # `has_only_default`, written out
             streams.wait_for_blocking()
         x, y, z = grid
-        fault = dispatch(self._entry, arguments, x, y, z)
+        fault = dispatch(entry, arguments, x, y, z)
         if fault:
-            raise_fault(read_fault(self._function.kernel.name, self._program, grid, fault, common.heap, describe))
+            raise_fault(read_fault(self._function.kernel.name, program, grid, fault, common.heap, describe))
 
-    def _find_program(self, describe: Describe | None) -> None:
+    def _find_program(self, describe: Describe | None) -> _Found:
         program = self._common.finalise(self._function, self._block, describe)
         if program.context_bytes and not self._cooperative:
             raise LaunchError(
                 f"kernel {self._function.kernel.name!r} waits for the whole grid; launch it as cooperative"
             )
-        self._suffix = _WORD.pack(self._dynamic_shared) if program.takes_dynamic_shared else b""
-        self._program, self._entry, self._workers = program, program.entry, self._function.workers
-        self._grids = program.narrow
+        suffix = _WORD.pack(self._dynamic_shared) if program.takes_dynamic_shared else b""
+        grids: NarrowGrids | ShortIndices | None = program.narrow
         if program.has_short_indices:
-            self._grids = ShortIndices(self._function.kernel.name, program.narrow)
+            grids = ShortIndices(self._function.kernel.name, program.narrow)
+        return self._function.workers, _code_scope(), program, program.entry, suffix, grids
 
     def _with_gangs(self, gangs: Gangs) -> BlockLauncher:
         """What launches with *gangs*."""

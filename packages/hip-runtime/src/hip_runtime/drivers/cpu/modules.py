@@ -51,8 +51,7 @@ class CpuModule:
         """Release the machine code. A launch that has begun holds its own program."""
         self.unloaded = True
         for function in list(self.functions):
-            function.workers = {}
-            function._resizable = {}
+            function.workers, function._made, function._resizable = {}, {}, {}
 
 
 class CpuFunction:
@@ -69,6 +68,9 @@ class CpuFunction:
         self._gangs: Gangs | None = None
         """The gangs of its code, if they are not left to the compiler."""
         self.workers: dict[Dim3, program.Program] = {}
+        """The last program for each block shape; another dictionary once the module was unloaded."""
+        self._made: dict[tuple[object, ...], program.Program] = {}
+        """Programs by the settings that they were made with, and block shapes."""
         self._kept: CodeCache | None = None
         self._resizable: dict[object, list[program.Program]] = {}
         """Programs for blocks of several lengths, by the settings that they were made with."""
@@ -120,18 +122,24 @@ class CpuFunction:
         except CacheError as error:
             warnings.warn(f"machine code is neither looked up nor kept: {error}", RuntimeWarning, stacklevel=2)
 
+    def find(self, block: Dim3) -> program.Program | None:
+        """The program for blocks of the shape *block* with the settings of this scope, if it was compiled."""
+        return self._made.get((block, *settings_of_code()))
+
     def worker(self, block: Dim3) -> program.Program:
-        """The program for blocks of the shape *block*, compiled at the first call."""
-        with compiling, _lock, interrupts_held(), self._settings():
+        """The same program, compiled at the first call."""
+        with compiling, _lock, interrupts_held():
             if self.module.unloaded:
                 raise ModuleLoadError(f"kernel {self.kernel.name!r}: its module was unloaded")
-            if block not in self.workers:
-                with collector_paused():
-                    program = self._resize(block) or self._make(block)
-                program.name_kernel(self.kernel.name)
-                program.block = block
-                self.workers[block] = program
-            return self.workers[block]
+            made = self.find(block)
+            if made is None:
+                with collector_paused(), self._settings():
+                    made = self._resize(block) or self._make(block)
+                made.name_kernel(self.kernel.name)
+                made.block = block
+                key = (block, *settings_of_code())
+                self._made[key] = self.workers[block] = made
+            return made
 
     @contextmanager
     def _settings(self) -> Iterator[None]:

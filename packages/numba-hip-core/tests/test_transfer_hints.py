@@ -179,6 +179,31 @@ def test_arrays_are_as_they_were_when_the_kernel_raises():
     assert record["a"] == 0
 
 
+@pytest.mark.parametrize("simulated", [False, True])
+def test_the_same_elements_twice_are_one_array(simulated):
+    with config.simulator.scope(simulated):
+
+        @hip.jit
+        def scale(out, values):
+            i = hip.grid(1)
+            if i < values.size:
+                out[i] = 10 * values[i]
+
+    numbers = np.arange(1.0, 7)
+    for view in (lambda a: a, lambda a: a[:], hip.InOut):
+        values = numbers.copy()
+        scale[1, 8](view(values), values)
+        np.testing.assert_array_equal(values, 10 * numbers)
+    values = numbers.copy()
+    scale[1, 8](values[::2], values[::2])
+    np.testing.assert_array_equal(values, [10, 2, 30, 4, 50, 6])
+    values = numbers.copy()
+    scale[1, 8](values[::2], values[1::2])
+    np.testing.assert_array_equal(values, [20, 2, 40, 4, 60, 6])
+    scale[1, 8](hip.Out(values), hip.In(values))
+    np.testing.assert_array_equal(values, [200, 20, 400, 40, 600, 60])
+
+
 def test_wrap_arg():
     hint = hip.In(1)
     assert wrap_arg(hint) is hint

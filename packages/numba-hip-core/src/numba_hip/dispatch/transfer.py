@@ -20,6 +20,7 @@ from hip_runtime.said_names import our
 from hip_runtime.stream_handle import stream_handle
 from numba_hip.advisory_warnings import advise_on_copies
 from numba_hip.arguments.argument_types import is_on_device
+from numba_hip.arguments.shared_copies import SharedCopies
 from numba_hip.arguments.transfer_hints import ArgHint
 
 HostArray = np.ndarray[Any, Any]
@@ -54,6 +55,7 @@ class ArgumentCopies:
         self.stream = stream
         self._arrays: list[tuple[HostArray, DeviceArray]] = []
         self._records: list[tuple[np.void, DeviceArray]] = []
+        self._shared: SharedCopies[DeviceArray] = SharedCopies()
         self._advised = 0
         """Arrays that are copied both ways because nobody said which way is needed."""
 
@@ -77,6 +79,9 @@ class ArgumentCopies:
         return value
 
     def _copy_array(self, value: HostArray, hint: type[ArgHint] | None) -> DeviceArray:
+        both_ways = hint is None or (hint.copies_in and hint.copies_out)
+        if both_ways and (known := self._shared.find(value)) is not None:
+            return known
         self._advised += hint is None
         # Dense, also where the host repeats elements or skips some: its type is what signatures name most often.
         copy = array_for(value, self.stream)
@@ -86,6 +91,8 @@ class ArgumentCopies:
             return copy.read_only()
         if hint is None or hint.copies_out:
             self._arrays.append((value, copy))
+        if both_ways:
+            self._shared.add(value, copy)
         return copy
 
     def _copy_record(self, value: np.void, hint: type[ArgHint] | None) -> DeviceArray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from hip_runtime import DeviceArray, as_device_array, current_device
 from numba_hip.arguments.argument_types import is_on_device
+from numba_hip.arguments.shared_copies import SharedCopies
 from numba_hip.arguments.transfer_hints import ArgHint
 
 HostArray = np.ndarray[Any, Any]
@@ -32,6 +33,7 @@ class Arguments:
 
     def __init__(self) -> None:
         self._written: list[tuple[Any, HostArray]] = []
+        self._shared: SharedCopies[HostArray] = SharedCopies()
 
     def prepare(self, value: Any, hint: type[ArgHint] | None = None) -> Any:
         """*value* as the kernel receives it."""
@@ -48,11 +50,16 @@ class Arguments:
 
     def _on_host(self, value: Any, hint: type[ArgHint] | None) -> Any:
         copied_in = hint is None or hint.copies_in
+        is_shared = isinstance(value, np.ndarray) and copied_in and (hint is None or hint.copies_out)
+        if is_shared and (known := self._shared.find(value)) is not None:
+            return as_seen(known)
         copy = np.array(value) if copied_in else np.full_like(np.asarray(value), 0)
         if value.flags.writeable if hint is None else hint.copies_out:
             self._written.append((value, copy))
         elif hint is None:
             copy.flags.writeable = False
+        if is_shared:
+            self._shared.add(value, copy)
         return as_seen(copy)
 
     def _on_device(self, array: DeviceArray) -> Any:

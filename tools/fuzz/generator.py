@@ -2,7 +2,8 @@
 
 Each operation has operands of one type, and its result is cast to that type, so that Numba's arithmetic and that of
 NumPy's scalars agree. Floats are only used in operations with one correct rounding in IEEE 754. Accesses of several
-threads to the same memory are separated by a barrier, or atomic with a result that does not depend on the order.
+threads to the same memory are separated by a barrier, or atomic with a result that does not depend on the order; a
+plain load may be the first guess of what a compare-and-swap finds.
 """
 
 from __future__ import annotations
@@ -81,6 +82,11 @@ class Generator:
         if self.waits:
             self._share()
         names = tuple(VARIABLES)
+        if not self.waits and self.choose.random() < 0.1:
+            for _ in range(self.choose.randint(0, 3)):
+                self._plain(1, names)
+            self._claim(1, names)
+            return
         for _ in range(self.choose.randint(4, 9)):
             self._uniform(1, names)
         for place, name in enumerate(INTEGERS):
@@ -226,6 +232,8 @@ class Generator:
 
     def _touch(self, depth: int, names: Sequence[str], kind: str) -> None:
         if kind == "atomic" and self.choose.random() < 0.2:
+            self._claim(depth, names)
+        elif kind == "atomic" and self.choose.random() < 0.2:
             self.emit(depth, "hip.atomic.add(total, 0, float64(i0 & int32(255)))")
         elif kind == "atomic":
             cell = self.choose.randrange(len(CELLS))
@@ -239,6 +247,19 @@ class Generator:
             self.emit(depth, f"{self.choose.choice(('l0', 'l1'))} = kept")
         else:
             self.emit(depth, f"rows[g, {self.choose.randrange(len(INTEGERS))}] = {self.integer('int64', names)}")
+
+    def _claim(self, depth: int, names: Sequence[str]) -> None:
+        """A maximum or minimum by compare-and-swap, which begins with a plain load."""
+        operation = self.choose.choice(("max", "min"))
+        cell, number = CELLS.index(operation), self._loop()
+        with self._group():
+            self.emit(depth, f"own_{number} = {self.integer('int64', names)}")
+            self.emit(depth, f"old_{number} = totals[{cell}]")
+            self.emit(depth, f"while own_{number} {'>' if operation == 'max' else '<'} old_{number}:")
+            self.emit(depth + 1, f"met_{number} = hip.atomic.cas(totals, {cell}, old_{number}, own_{number})")
+            self.emit(depth + 1, f"if met_{number} == old_{number}:")
+            self.emit(depth + 2, "break")
+            self.emit(depth + 1, f"old_{number} = met_{number}")
 
     def _assign(self, depth: int, names: Sequence[str]) -> None:
         # A parameter keeps its type, as other variables do: callers cast their arguments.

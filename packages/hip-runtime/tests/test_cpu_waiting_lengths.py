@@ -209,11 +209,11 @@ def test_divergent_barriers_name_the_thread(device: Device, made: list[int], len
     with config.cpu_form.scope("vectors"):
         function.handle.worker((128, 1, 1))
         assert function.handle.worker((length, 1, 1)).made_for == (128, 1, 1)
-    for thread in (0, 5, length - 1):
-        with pytest.raises(BarrierDivergenceError) as caught:
-            function.launch(3, length, pack(function.kernel, out.address, length + thread))
-        assert caught.value.block == (1, 0, 0)
-        assert caught.value.thread in ((thread, 0, 0), (0 if thread else 1, 0, 0))
+        for thread in (0, 5, length - 1):
+            with pytest.raises(BarrierDivergenceError) as caught:
+                function.launch(3, length, pack(function.kernel, out.address, length + thread))
+            assert caught.value.block == (1, 0, 0)
+            assert caught.value.thread in ((thread, 0, 0), (0 if thread else 1, 0, 0))
     assert made == [128]
 
 

@@ -100,6 +100,27 @@ def test_lanes_of_a_wave() -> None:
     both(kernel, 1, 16, np.zeros(16, np.int64), np.zeros(16, np.uint64))
 
 
+def test_lanes_exchange_their_number_as_it_is() -> None:
+    def kernel(out: Any, whole: Any) -> None:
+        lane = hip.laneid
+        out[lane, 0] = hip.shfl_up(lane, 1)
+        out[lane, 1] = hip.shfl_xor_sync(-1, lane, 1)
+        out[lane, 2] = hip.readlane(lane, 5) + hip.readfirstlane(hip.laneid)
+        out[lane, 3] = hip.match_all_sync(-1, lane)[1]
+        out[lane, 4] = hip.match_any(hip.laneid) == hip.lanemask_eq()
+        out[lane, 5] = hip.fma(hip.laneid, 2.0, 1.0) + divmod(lane, 3)[1]
+        whole[lane] = hip.shfl_down(hip.warpsize, 1) + lane.bit_count()
+
+    out, _ = both(kernel, 1, 8, np.zeros((8, 6), np.int64), np.zeros(8, np.int64))
+    assert out[3].tolist() == [2, 2, 5, 0, 1, 7]
+
+
+def test_a_module_has_no_number_of_a_lane_outside_of_kernels() -> None:
+    assert hip.laneid is hip.laneid
+    assert not isinstance(hip.laneid, int)
+    assert "laneid" in dir(hip)
+
+
 def test_a_barrier_of_the_grid() -> None:
     def kernel(values: Any, out: Any) -> None:
         i = hip.grid(1)

@@ -104,6 +104,20 @@ def test_floats_match_by_their_bits(cuda: ModuleType, simulated: bool, dtype: ty
     assert all_of_them.all()
 
 
+@pytest.mark.parametrize("simulated", [False, True])
+def test_numbers_of_lanes_match_as_they_are(cuda: ModuleType, simulated: bool) -> None:
+    def kernel(out):  # type: ignore[no-untyped-def]
+        lane = cuda.laneid
+        out[lane, 0] = cuda.match_any_sync(0xFFFFFFFF, lane)
+        out[lane, 1] = cuda.match_all_sync(0xFFFFFFFF, cuda.laneid)[1]
+        out[lane, 2] = cuda.shfl_up_sync(0xFFFFFFFF, lane, 1) + cuda.shfl_sync(0xFFFFFFFF, cuda.warpsize, 5)
+
+    out = np.zeros((8, 3), np.int64)
+    with config.simulator.scope(simulated):
+        cuda.jit(kernel)[1, 8](out)
+    assert out.tolist() == [[1 << lane, 0, max(lane - 1, 0) + 32] for lane in range(8)]
+
+
 def test_a_kernel_in_the_cache_is_that_of_its_waves(cuda: ModuleType, tmp_path: Any) -> None:
     found = []
     with config.cache_dir.scope(str(tmp_path)):

@@ -114,6 +114,7 @@ from numba_hip.language.thread_index import blockDim, blockIdx, grid, gridDim, g
 from numba_hip.language.timing import clock64, nanosleep, wall_clock64
 from numba_hip.language.vector_types import VECTORS
 from numba_hip.language.warp import (
+    QUERIES,
     activemask,
     all,
     all_sync,
@@ -122,7 +123,6 @@ from numba_hip.language.warp import (
     ballot,
     ballot_sync,
     eq_sync,
-    laneid,
     lanemask_eq,
     lanemask_ge,
     lanemask_gt,
@@ -137,7 +137,6 @@ from numba_hip.language.warp import (
     shfl_xor,
     shfl_xor_sync,
     syncwarp,
-    warpsize,
 )
 from numba_hip.linked_code import LinkedCode, LinkedSource
 from numba_hip.races.findings import races
@@ -198,6 +197,8 @@ LATE_NAMES = {
 def __getattr__(name: str) -> Any:
     if name in VECTORS:
         return VECTORS[name]
+    if name in QUERIES:
+        return QUERIES[name].read()
     # Numba also asks whatever a kernel refers to whether it is an array.
     if name in _PROBED_NAMES or (name.startswith("__") and name.endswith("__")):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -30,42 +30,23 @@ class ModuleQuery(Stub):
         self.query = query
         """Name of the method of the target context that answers, with an i32."""
 
-    def __index__(self) -> int:
+    def read(self) -> Any:
+        """The number, in the simulator, for the thread that runs; elsewhere this object."""
         thread = interpreter()
-        if thread is None:
-            raise TypeError(f"{our(self.__qualname__)} has a value in kernels only")
-        return int(INTERPRETED[self.__qualname__](thread))
-
-    __int__ = __index__
-    __hash__ = Stub.__hash__
-
-    def __bool__(self) -> bool:
-        return interpreter() is None or int(self) != 0
-
-    def __eq__(self, other: object) -> bool:
-        return self is other if interpreter() is None else int(self) == _number(other)
+        return self if thread is None else INTERPRETED[self.__qualname__](thread)
 
 
-laneid = ModuleQuery("laneid", "``hip.laneid``: index of this thread in its wave, an int32.", "lane")
-warpsize = ModuleQuery("warpsize", "``hip.warpsize``: lanes of a wave, 32 or 64, an int32.", "wave_size")
+QUERIES = {
+    "laneid": ModuleQuery("laneid", "``hip.laneid``: index of this thread in its wave, an int32.", "lane"),
+    "warpsize": ModuleQuery("warpsize", "``hip.warpsize``: lanes of a wave, 32 or 64, an int32.", "wave_size"),
+}
+"""They are read when they are looked up in a module, so that no simulated operation ever gets such an object."""
 
 
-def _forward(name: str) -> None:
-    """Let ModuleQuery have operator *name* of int: the simulator computes with it."""
-
-    def apply(self: ModuleQuery, *others: Any) -> Any:
-        return getattr(int(self), name)(*map(_number, others))
-
-    setattr(ModuleQuery, name, apply)
-
-
-def _number(value: Any) -> Any:
-    return int(value) if isinstance(value, ModuleQuery) else value
-
-
-_OPERATORS = "add sub mul floordiv truediv mod and or xor lshift rshift pow".split()
-for _name in ("lt", "le", "gt", "ge", "neg", *_OPERATORS, *(f"r{_operator}" for _operator in _OPERATORS)):
-    _forward(f"__{_name}__")
+def __getattr__(name: str) -> Any:
+    if name in QUERIES:
+        return QUERIES[name].read()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class ModuleQueries:
@@ -92,13 +73,13 @@ class _ModuleQueryTemplate(AttributeTemplate):
 
 def _lower_query(stub: ModuleQuery) -> None:
     @lowering.lower_getattr(types.Module, stub.__name__)
-    def _query(context: Any, builder: ir.IRBuilder, module: Any, value: Any) -> ir.Value:
+    def _lower(context: Any, builder: ir.IRBuilder, module: Any, value: Any) -> ir.Value:
         del module, value
         return getattr(context, stub.query)(builder)
 
 
-_lower_query(laneid)
-_lower_query(warpsize)
+for _query in QUERIES.values():
+    _lower_query(_query)
 
 # Votes.
 

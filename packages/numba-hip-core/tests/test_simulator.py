@@ -15,6 +15,7 @@ from numba import hip
 from numba.core import types
 
 from numba_hip import config
+from numba_hip.bfloat import bfloat16
 from numba_hip.simulator.schedule import Grid
 
 
@@ -113,6 +114,81 @@ def test_lanes_exchange_their_number_as_it_is() -> None:
 
     out, _ = both(kernel, 1, 8, np.zeros((8, 6), np.int64), np.zeros(8, np.int64))
     assert out[3].tolist() == [2, 2, 5, 0, 1, 7]
+
+
+NUMBERS = [
+    ("void(int64[:], int32)", 0x00100000),
+    ("void(int64[:], int32)", np.int64(-3)),
+    ("void(int64[:], uint32)", 0x00100001),
+    ("void(int64[:], uint8)", True),
+    ("void(int64[:], int16)", 7.0),
+    ("void(int64[:], int64)", 0x00100000),
+    (["void(uint8[:], int64)", "void(int64[:], int16)"], 5),
+]
+
+
+@pytest.mark.parametrize(("signature", "number"), NUMBERS)
+def test_integers_are_of_the_types_in_the_signature(signature: Any, number: Any) -> None:
+    def kernel(out: Any, x: Any) -> None:
+        out[0], out[1], out[2] = hip.clz(x), hip.popc(x), hip.clz(x + 1)
+        out[3], out[4] = hip.brev(x) >> 1, hip.ffs(hip.brev(x))
+        out[5], out[6] = x - 0x00100001, x * 1000003
+        out[7] = (x == out[8]) + 10 * (out[8] > x) + 100 * (out[9] & x)
+        out[8], out[9] = x // 3, math.sqrt(abs(x)) * 2
+
+    results = []
+    for simulated in (False, True):
+        out = np.arange(10)
+        with config.simulator.scope(simulated):
+            hip.jit(signature)(kernel)[1, 1](out, number)
+        results.append(out.tolist())
+    assert results[0] == results[1]
+
+
+def test_other_numbers_are_of_the_types_in_the_signature_too() -> None:
+    signature = "void(complex128[:], float32, float64, float16, boolean, complex64)"
+
+    def kernel(out: Any, single: Any, double: Any, half: Any, flag: Any, pair: Any) -> None:
+        out[0], out[1], out[2], out[3], out[4] = single, double, half, flag, pair
+
+    results = []
+    for simulated in (False, True):
+        out = np.zeros(5, np.complex128)
+        with config.simulator.scope(simulated):
+            hip.jit(signature)(kernel)[1, 1](out, 1 / 3, np.float32(1 / 3), 1 / 3, 5, 1 / 3 + 1j)
+        results.append(out.tolist())
+    assert results[0] == results[1]
+    assert results[1][0] == np.float32(1 / 3)
+
+
+def test_a_single_float_computes_with_numbers_in_64_bits() -> None:
+    def kernel(out: Any, x: Any, single: Any) -> None:
+        out[0], out[1], out[2], out[3] = x * 0.1, x / 3, x * single[0], round(x, 3) < 0.3426
+
+    results = np.zeros((2, 4))
+    for simulated, out in zip((False, True), results, strict=True):
+        with config.simulator.scope(simulated):
+            hip.jit("void(float64[:], float32, float32[:])")(kernel)[1, 1](out, 0.3425, np.float32([0.7]))
+    assert results[0].tolist() == results[1].tolist()
+
+
+def test_numbers_that_numpy_does_not_have_stay_as_they_are() -> None:
+    with config.simulator.scope(True):
+        kernel = hip.jit(types.void(types.float64[:], bfloat16))(set_first)
+    out = np.zeros(1)
+    kernel[1, 1](out, 1.5)
+    assert out[0] == 1.5
+
+
+def set_first(out: Any, x: Any) -> None:
+    out[0] = x
+
+
+def test_numbers_that_do_not_fit_the_signature_are_refused() -> None:
+    with config.simulator.scope(True):
+        kernel = hip.jit("void(int64[:], int32)")(lambda out, x: None)
+    with pytest.raises(TypeError, match=r"argument 'x' is 2147483648 \(int\); .* int32 there"):
+        kernel[1, 1](np.zeros(1, np.int64), 2**31)
 
 
 def test_a_module_has_no_number_of_a_lane_outside_of_kernels() -> None:

@@ -13,7 +13,7 @@ from numba.core import types
 
 import numba_hip
 from numba_hip.language.stub import INTERPRETED, Definition, Stub, device_function, number_type
-from numba_hip.simulator.functions import Word
+from numba_hip.simulator.scalars import Word
 from numba_hip.targets.compile_target import CompileTarget
 
 WORD = 32
@@ -131,7 +131,9 @@ def _simulate(name: str, signed: bool) -> None:
         return (word(found[0]), *found[1:]) if isinstance(found, tuple) else word(found)
 
     def word(mask: int) -> Word:
-        return Word(mask - 2**WORD if signed and mask >= 2 ** (WORD - 1) else mask)
+        if not signed:
+            return Word(mask, np.uint32)
+        return Word(mask - 2**WORD if mask >= 2 ** (WORD - 1) else mask)
 
     INTERPRETED[f"cuda.{name}"] = narrowed
 
@@ -146,7 +148,7 @@ def _reversed(thread: Any, x: Any) -> Any:
     dtype = getattr(x, "dtype", None)
     if dtype is None or dtype.itemsize > WORD // 8:
         return INTERPRETED["brev"](thread, x)
-    return Word(int(f"{int(x) & (2**WORD - 1):0{WORD}b}"[::-1], 2))
+    return Word(int(f"{int(x) & (2**WORD - 1):0{WORD}b}"[::-1], 2), np.uint32)
 
 
 INTERPRETED["cuda.brev"] = _reversed

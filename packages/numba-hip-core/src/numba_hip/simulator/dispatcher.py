@@ -8,26 +8,31 @@ from typing import Any
 from hip_runtime import config as runtime_config
 from hip_runtime import current_device
 from hip_runtime.errors import LaunchError
+from numba_hip._numba.typing import normalize_signature
 from numba_hip.arguments.argument_types import check_arguments
 from numba_hip.dispatch.argument_extensions import prepare
 from numba_hip.dispatch.dispatcher import Dispatcher
 from numba_hip.dispatch.launch import ConfiguredKernel, LaunchConfig, ReadyLaunches
+from numba_hip.errors import KernelArgumentError
 from numba_hip.language import stub
 from numba_hip.simulator import functions, matrices, waves  # noqa: F401 - importing them says what names mean
 from numba_hip.simulator.arrays import Arguments, wait_for_device
 from numba_hip.simulator.messages import hide_own_frames
+from numba_hip.simulator.scalars import as_declared
 from numba_hip.simulator.schedule import Grid
 
 
 class SimulatedDispatcher(Dispatcher):
     """The result of ``@hip.jit`` under ``NUMBA_HIP_SIMULATOR=1``: a kernel that Python itself runs.
 
-    Its signatures are not compiled. Kernels run when they are launched, whatever the stream, and the launch returns
-    when they are done.
+    Its signatures are not compiled: they say which types numbers have. Kernels run when they are launched, whatever the
+    stream, and the launch returns when they are done.
     """
 
     def compile_explicit(self, signatures: Iterable[Any]) -> None:
-        """Does nothing: there is no code to generate."""
+        """Keep the types of a kernel's *signatures*: there is no code to generate."""
+        if not self.is_device_function:
+            self._explicit += [tuple(args) for args, _ in map(normalize_signature, signatures)]
 
     def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
         return SimulatedKernel(self, config, ReadyLaunches())  # the simulator gives no advice on grids
@@ -45,6 +50,7 @@ class SimulatedDispatcher(Dispatcher):
         names = self.parameters.names_of(args)
         args, _, finishers = prepare(self.extensions, args, names, config.stream)
         check_arguments(args, names)
+        args = self._as_declared(args, names)
         _check_extents(config.grid, config.block, self.options.max_block_threads)
         wait_for_device()
         arguments = Arguments()
@@ -54,6 +60,17 @@ class SimulatedDispatcher(Dispatcher):
         arguments.write_back()
         for finish in finishers:
             finish()
+
+    def _as_declared(self, args: Sequence[Any], names: Sequence[str]) -> Sequence[Any]:
+        """*args* with numbers of the types in the signature that they select. Where they fit none, as nothing but
+        numbers needs its type here, they stay as they are."""
+        if not self._explicit:
+            return args
+        try:
+            kinds = self._choose(self._types_of(args), current_device().target)
+        except KernelArgumentError:
+            return args
+        return [as_declared(value, kind, name) for value, kind, name in zip(args, kinds, names, strict=True)]
 
 
 class SimulatedKernel(ConfiguredKernel):

@@ -14,6 +14,7 @@ from hip_runtime.said_names import our
 from numba_hip._numba.typing import as_dtype
 from numba_hip.language.stub import INTERPRETED
 from numba_hip.language.vector_types import VECTORS, VectorStub
+from numba_hip.simulator.scalars import Word
 from numba_hip.simulator.schedule import SimulatedThread, array_site
 
 UNDEFINED = 0xFF
@@ -192,12 +193,6 @@ INTERPRETED["atomic.compare_and_swap"] = lambda thread, ary, old, val, scope="de
 # Numbers.
 
 
-class Word(int):
-    """An integer of 32 bits. Arithmetic makes integers of Python's of it, as it makes such of 64 bits in kernels."""
-
-    dtype = np.dtype(np.int32)
-
-
 def _bits(x: Any) -> tuple[int, int]:
     """The bits of an integer and their number: 64 for one of Python's."""
     width = 8 * x.dtype.itemsize if isinstance(x, (np.generic, Word)) else 64
@@ -208,7 +203,10 @@ def _bits(x: Any) -> tuple[int, int]:
 def _brev(thread: SimulatedThread, x: Any) -> Any:
     bits, width = _bits(x)
     found = int(f"{bits:0{width}b}"[::-1], 2)
-    return np.uint64(found).astype(x.dtype) if isinstance(x, np.generic) else found
+    if not isinstance(x, (np.generic, Word)):
+        return found
+    number = np.uint64(found).astype(x.dtype)
+    return Word(number, x.dtype) if isinstance(x, Word) else number
 
 
 INTERPRETED["popc"] = lambda thread, x: bin(_bits(x)[0]).count("1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import sys
 import threading
 import time
@@ -189,6 +190,17 @@ def test_numbers_that_do_not_fit_the_signature_are_refused() -> None:
         kernel = hip.jit("void(int64[:], int32)")(lambda out, x: None)
     with pytest.raises(TypeError, match=r"argument 'x' is 2147483648 \(int\); .* int32 there"):
         kernel[1, 1](np.zeros(1, np.int64), 2**31)
+
+
+def test_a_grid_that_waits_as_a_whole_has_a_size() -> None:
+    with config.simulator.scope(True):
+        kernel = hip.jit(lambda matrix: hip.cg.this_grid().sync())
+    kernel[1, 1](np.zeros((2, 2), np.int32))
+    overload = kernel.overloads[(types.int32[:, ::1],)]
+    assert overload.max_cooperative_grid_blocks(32) == 1
+    assert overload.max_cooperative_grid_blocks((4, 4), dynsmemsize=64) == 1
+    assert kernel.signatures == []
+    assert len(pickle.loads(pickle.dumps(kernel)).overloads) == 0
 
 
 def test_a_module_has_no_number_of_a_lane_outside_of_kernels() -> None:

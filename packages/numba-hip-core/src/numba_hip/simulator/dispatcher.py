@@ -11,7 +11,7 @@ from hip_runtime.errors import LaunchError
 from numba_hip._numba.typing import normalize_signature
 from numba_hip.arguments.argument_types import check_arguments
 from numba_hip.dispatch.argument_extensions import prepare
-from numba_hip.dispatch.dispatcher import Dispatcher
+from numba_hip.dispatch.dispatcher import Dispatcher, Types
 from numba_hip.dispatch.launch import ConfiguredKernel, LaunchConfig, ReadyLaunches
 from numba_hip.errors import KernelArgumentError
 from numba_hip.language import stub
@@ -22,12 +22,32 @@ from numba_hip.simulator.scalars import as_declared
 from numba_hip.simulator.schedule import Grid
 
 
+class SimulatedOverload:
+    """What stands for the code of a simulated kernel for some types."""
+
+    def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
+        """1, as in the simulator of Numba CUDA."""
+        del blockdim, dynsmemsize
+        return 1
+
+
+class SimulatedOverloads(dict[Types, Any]):
+    """The code of a simulated kernel: what was compiled on request, and a `SimulatedOverload` for all other types."""
+
+    def __missing__(self, args: Types) -> SimulatedOverload:
+        return SimulatedOverload()
+
+
 class SimulatedDispatcher(Dispatcher):
     """The result of ``@hip.jit`` under ``NUMBA_HIP_SIMULATOR=1``: a kernel that Python itself runs.
 
     Its signatures are not compiled: they say which types numbers have. Kernels run when they are launched, whatever the
     stream, and the launch returns when they are done.
     """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.overloads = SimulatedOverloads()
 
     def compile_explicit(self, signatures: Iterable[Any]) -> None:
         """Keep the types of a kernel's *signatures*: there is no code to generate."""

@@ -250,6 +250,91 @@ def test_the_simulator_gives_what_numpy_gives():
         np.testing.assert_array_equal(results, np.stack([expected] * 4, axis=1))
 
 
+def in_place(a, b, out):
+    i = hip.grid(1)
+    if i < a.size:
+        out[i] = a[i]
+        out[i] /= b[i]
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("function", [floor, remainder, true_division, in_place])
+@pytest.mark.parametrize("dtype", [np.dtype(np.int64), np.dtype(np.uint8), np.dtype(np.float32)], ids=str)
+@pytest.mark.parametrize("start", [2, 3])
+def test_the_simulator_raises_in_pythons_model(function, dtype, start):
+    """Six by zero, and zero by zero."""
+    a, b = operands(dtype)
+    with hip_config.simulator.scope(True):
+        kernel = hip.jit(function, error_model="python")
+    out = np.zeros(4)
+    with pytest.raises(ZeroDivisionError, match=r"^tid=\[0, 0, 0\] ctaid=\[0, 0, 0\]: division by zero$") as caught:
+        kernel[1, 1](a[start:], b[start:], out)
+    assert isinstance(caught.value, FloatingPointError), "that of Numba CUDA's simulator"
+    assert not out.any()
+    kernel[1, 2](a[:2], b[:2], out)
+    assert out.any()
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("function", [floor, remainder, both, true_division, in_place])
+@pytest.mark.parametrize("dtype", [*INTEGERS, np.dtype(np.float32), np.dtype(np.float64)], ids=str)
+@on_the_cpu
+def test_the_simulator_gives_the_numbers_of_compiled_kernels(function, dtype):
+    a, b = operands(dtype)
+    results = np.zeros((2, 4))
+    for simulated, out in zip((False, True), results, strict=True):
+        with hip_config.simulator.scope(simulated):
+            hip.jit(function)[1, 4](a, b, out)
+    np.testing.assert_array_equal(results[0], results[1])
+
+
+@pytest.mark.parametrize("simulated", [False, True])
+def test_only_divisions_raise(simulated):
+    def kernel(a, b, out):
+        out[0], out[1], out[2] = np.log(b[0]), a[0] - a[0], a[0] * b[0]
+
+    out = np.zeros(3)
+    with hip_config.simulator.scope(simulated):
+        hip.jit(kernel, error_model="python")[1, 1](np.array([np.inf]), np.zeros(1), out)
+    np.testing.assert_array_equal(out, [-np.inf, np.nan, np.nan])
+
+
+def call_of(divide):
+    def kernel(b, out):
+        out[0] = divide(b[1], b[0])
+
+    return kernel
+
+
+@pytest.mark.parametrize("simulated", [False, True])
+def test_the_models_of_a_kernel_and_of_what_it_calls_are_apart(simulated):
+    with hip_config.simulator.scope(simulated):
+        strict, lenient = (hip.jit(lambda a, b: a / b, device=True, error_model=model) for model in ("python", "numpy"))
+        calls_strict = hip.jit(call_of(strict), exceptions=True)
+        calls_lenient = hip.jit(call_of(lenient), error_model="python")
+    out = np.zeros(1)
+    calls_lenient[1, 1](np.array([0.0, 1.0]), out)
+    assert out[0] == np.inf
+    with pytest.raises(ZeroDivisionError):
+        calls_strict[1, 1](np.array([0.0, 1.0]), out)
+
+
+def divide_numbers(out, number, real):
+    out[0] //= number
+    out[1] = 1 / real
+
+
+def test_numbers_of_a_signature_raise_in_the_simulator_too():
+    with hip_config.simulator.scope(True):
+        kernel = hip.jit("void(int64[:], int32, float64)", error_model="python")(divide_numbers)
+    out = np.zeros(2, np.int64)
+    kernel[1, 1](out, 2, 0.5)
+    assert out.tolist() == [0, 2]
+    for number, real in ((0, 0.5), (2, 0.0)):
+        with pytest.raises(ZeroDivisionError):
+            kernel[1, 1](out, number, real)
+
+
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
 @pytest.mark.parametrize("function", [floor, remainder, both])

@@ -159,8 +159,9 @@ class Dispatcher(Overloads, Explained, NumbaMethods):
         """Raises an error: a kernel needs a grid, and a device function is called from kernels. In the simulator a
         device function is its Python function, also if it was decorated to be compiled."""
         if self.is_device_function:
-            if interpreter() is not None:
-                return self.py_func(*args, **kws)
+            thread = interpreter()
+            if thread is not None:
+                return thread.call(self.py_func, self.options.raises_divisions, *args, **kws)
             raise DeviceFunctionError(f"{self.__name__} is a device function: it can be called from a kernel only")
         raise LaunchError(
             f"kernel {self.__name__}: launch configuration was not specified; write {self.__name__}[grid, block](...)"

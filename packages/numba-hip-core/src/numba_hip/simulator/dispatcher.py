@@ -59,8 +59,9 @@ class SimulatedDispatcher(Dispatcher):
 
     def __call__(self, *args: Any, **kws: Any) -> Any:
         """A device function runs if it is called from a simulated kernel; elsewhere the call is an error as usual."""
-        if stub.interpreter() is not None:
-            return self.py_func(*args, **kws)
+        thread = stub.interpreter()
+        if thread is not None:
+            return thread.call(self.py_func, self.options.raises_divisions, *args, **kws)
         return super().__call__(*args, **kws)
 
     def launch(self, configured: ConfiguredKernel, args: Sequence[Any]) -> None:
@@ -76,7 +77,8 @@ class SimulatedDispatcher(Dispatcher):
         arguments = Arguments()
         passed = [arguments.prepare(value) for value in args]
         lanes = self.options.wave_size or runtime_config.cpu_wave_size()
-        Grid(self.py_func, passed, config.grid, config.block, config.dynamic_shared, lanes).run()
+        raises = self.options.raises_divisions
+        Grid(self.py_func, passed, config.grid, config.block, config.dynamic_shared, lanes, raises).run()
         arguments.write_back()
         for finish in finishers:
             finish()

@@ -14,8 +14,9 @@ from hip_runtime.said_names import our
 from numba_hip._numba.typing import as_dtype
 from numba_hip.language.stub import INTERPRETED
 from numba_hip.language.vector_types import VECTORS, VectorStub
+from numba_hip.simulator.frames import array_site
 from numba_hip.simulator.scalars import Word
-from numba_hip.simulator.schedule import SimulatedThread, array_site
+from numba_hip.simulator.schedule import SimulatedThread
 
 UNDEFINED = 0xFF
 """What fills memory that is not initialised: NaN as floats, -1 as integers, so that it is seen."""

@@ -8,24 +8,19 @@ another.
 from __future__ import annotations
 
 import contextvars
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Any
-
-import numpy as np
 
 from hip_runtime.errors import LaunchError
 from numba_hip.language import stub
+from numba_hip.simulator.divisions import divisions
+from numba_hip.simulator.frames import Site, calling_site
 from numba_hip.simulator.messages import explain, hide_own_frames
 
 Dim3 = tuple[int, int, int]
-Site = tuple[str, int, int]
-
-PACKAGE = __name__.rpartition(".")[0]
 
 
 class SimulationDeadlock(LaunchError):
@@ -67,11 +62,17 @@ class SimulatedThread:
         """Index in its wave."""
         return self.number % self.block.grid.wave_size
 
+    @staticmethod
+    def call(function: Callable[..., Any], raises_divisions: bool, *args: Any, **kws: Any) -> Any:
+        """Run a kernel or a device function, in which divisions by zero are errors if *raises_divisions*."""
+        with divisions(raises_divisions):
+            return function(*args, **kws)
+
     def wait(
         self, scope: str, value: Any, resolve: Callable[[dict[int, Any], SimulatedThread], Any], mask: int = -1
     ) -> Any:
         """Wait until the threads of *scope* are here; returns this thread's result of *resolve*."""
-        self.waiting = Wait(scope, _site(), value, resolve, mask)
+        self.waiting = Wait(scope, calling_site(), value, resolve, mask)
         self.block.grid.park(self)
         return self.result
 
@@ -91,31 +92,6 @@ class SimulatedBlock:
         return [thread for thread in self.threads if not thread.done]
 
 
-def _calling_frame() -> FrameType:
-    frame = sys._getframe(1)
-    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
-        frame = frame.f_back
-    return frame
-
-
-def _site() -> Site:
-    """The place in the program that called the function of the kernel language."""
-    frame = _calling_frame()
-    return frame.f_code.co_filename, frame.f_lineno, frame.f_lasti
-
-
-def array_site() -> tuple[object, ...]:
-    """The place that makes a shared array, and what its function captured: functions that differ in that alone have
-    arrays of their own, as compiled ones do."""
-    frame = _calling_frame()
-    captured = (id(frame.f_locals.get(name)) for name in frame.f_code.co_freevars)
-    return frame.f_code.co_filename, frame.f_lineno, frame.f_lasti, *captured
-
-
-def _is_ours(module: str) -> bool:
-    return module.startswith(PACKAGE) or module == stub.__name__
-
-
 def _indices(extents: Dim3) -> Iterator[Dim3]:
     return ((x, y, z) for z in range(extents[2]) for y in range(extents[1]) for x in range(extents[0]))
 
@@ -131,6 +107,7 @@ class Grid:
         block: Dim3,
         dynamic_shared: int,
         waves: int,
+        raises_divisions: bool,
     ) -> None:
         self.function = function
         self.args = args
@@ -138,6 +115,7 @@ class Grid:
         self.block_dim = block
         self.dynamic_shared = dynamic_shared
         self.wave_size = waves
+        self.raises_divisions = raises_divisions
         self.error: BaseException | None = None
         self._blocks = _indices(grid)
         self._running: list[SimulatedBlock] = []
@@ -195,8 +173,8 @@ class Grid:
 
     def _execute(self, thread: SimulatedThread) -> None:
         try:
-            with stub.interpreted_by(thread), np.errstate(all="ignore"):
-                self.function(*self.args)
+            with stub.interpreted_by(thread):
+                thread.call(self.function, self.raises_divisions, *self.args)
         except _Cancelled:
             pass
         except BaseException as error:

@@ -48,6 +48,20 @@ def test_a_grid_that_leaves_the_device_idle() -> None:
     assert values.copy_to_host().tolist() == [6, 6, 6]
 
 
+@pytest.mark.skipif(units() < 2, reason="one block is enough for a device with one compute unit")
+def test_advice_where_launches_are_configured() -> None:
+    kernel, values = hip.jit(add_one), hip.to_device(np.zeros(3))
+    with config.low_occupancy_warnings.scope(True), config.early_warnings.scope(True):
+        with pytest.warns(NumbaPerformanceWarning, match="Grid size 1 leaves") as told:
+            configured = kernel[1, 32]
+        assert [one.filename for one in told] == [__file__]
+        configured(values)
+        kernel[1, 32, hip.stream()](values)
+        with pytest.warns(NumbaPerformanceWarning, match="Grid size 1 leaves") as told:
+            hip.jit(add_one).forall(3)(values)
+        assert [one.filename for one in told] == [__file__]
+
+
 def test_a_launch_that_does_not_take_place_is_not_advised_on() -> None:
     kernel = hip.jit(add_one)
     with (

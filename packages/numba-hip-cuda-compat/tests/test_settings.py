@@ -29,11 +29,13 @@ def test_advice_is_given_in_the_words_of_cuda(cuda: ModuleType, monkeypatch: pyt
     def kernel(values: Any) -> None:
         values[0] = 1
 
-    monkeypatch.setattr(numba_config, "CUDA_LOW_OCCUPANCY_WARNINGS", 1)
-    monkeypatch.setattr(numba_config, "CUDA_WARN_ON_IMPLICIT_COPY", 1)
+    for variable in ("CUDA_LOW_OCCUPANCY_WARNINGS", "CUDA_WARN_ON_IMPLICIT_COPY"):
+        monkeypatch.setattr(numba_config, variable, 1)
+        monkeypatch.setenv(f"NUMBA_{variable}", "1")  # which Numba reads again when it compiles
     if cuda.get_current_device().MULTIPROCESSOR_COUNT > 1:
         with pytest.warns(NumbaPerformanceWarning, match="Grid size 1 .* low occupancy") as told:
-            kernel[1, 1](cuda.to_device(np.zeros(1)))
+            configured = kernel[1, 1]
+        configured(cuda.to_device(np.zeros(1)))
         assert told[0].filename == __file__
     with pytest.warns(NumbaPerformanceWarning, match="Host array used in CUDA kernel will incur copy overhead"):
         kernel[1, 1](np.zeros(1))

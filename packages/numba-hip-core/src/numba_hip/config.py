@@ -54,6 +54,14 @@ low_occupancy_warnings: Setting[bool | None] = Setting(
     lambda: None,
 )
 
+early_warnings: Setting[bool] = Setting(
+    "NUMBA_HIP_EARLY_WARNINGS",
+    "1 warns of too few blocks where a launch is configured, as Numba CUDA does; the default is 0: with the first "
+    "launch that takes place. Read when a launch is configured.",
+    switch,
+    lambda: False,
+)
+
 implicit_copy_warnings: Setting[bool | None] = Setting(
     "NUMBA_HIP_IMPLICIT_COPY_WARNINGS",
     "1 warns where a NumPy array is passed to a kernel without In, Out or InOut, and so is copied both ways, 0 does "
@@ -130,7 +138,7 @@ inspect_launched: Setting[bool] = Setting(
 )
 
 SETTINGS: tuple[Setting[Path] | Setting[bool] | Setting[bool | None], ...] = (
-    cache_dir, boundscheck, simulator, low_occupancy_warnings, implicit_copy_warnings, option_warnings, debug, opt,
-    truncate_arguments, performance_warnings, full_tracebacks, print_six_digits, inspect_launched,
+    cache_dir, boundscheck, simulator, low_occupancy_warnings, early_warnings, implicit_copy_warnings, option_warnings,
+    debug, opt, truncate_arguments, performance_warnings, full_tracebacks, print_six_digits, inspect_launched,
 )  # fmt: skip
 """All settings, for tools that list them."""

@@ -24,6 +24,7 @@ FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
     (runtime_config.pending_release_ratio, lambda: numba_config.CUDA_DEALLOCS_RATIO),
     (config.simulator, lambda: bool(numba_config.ENABLE_CUDASIM)),
     (config.low_occupancy_warnings, lambda: bool(numba_config.CUDA_LOW_OCCUPANCY_WARNINGS)),
+    (config.early_warnings, lambda: True),
     (config.implicit_copy_warnings, lambda: bool(numba_config.CUDA_WARN_ON_IMPLICIT_COPY)),
     (config.option_warnings, lambda: True),
     (config.truncate_arguments, lambda: True),  # as C converts numbers, and so does Numba CUDA

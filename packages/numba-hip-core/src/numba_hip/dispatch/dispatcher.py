@@ -15,7 +15,7 @@ from hip_runtime import Device, DeviceArray, Stream, current_device
 from hip_runtime.errors import LaunchError
 from numba_hip import config as settings
 from numba_hip._numba.typing import type_code
-from numba_hip.advisory_warnings import needs_advice
+from numba_hip.advisory_warnings import advise_on_grid, needs_advice
 from numba_hip.arguments.argument_types import argument_type, check_arguments, check_devices, describe, plain, type_of
 from numba_hip.arguments.binding import argument_codes, binder
 from numba_hip.arguments.packing import NOT_PACKED
@@ -128,6 +128,9 @@ class Dispatcher(Overloads, Explained, NumbaMethods):
     def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
         # Callers do not choose the grids of our own kernels.
         kind = AdvisedKernel if not self._is_own and needs_advice(config.grid) else ConfiguredKernel
+        if kind is AdvisedKernel and settings.early_warnings():
+            advise_on_grid(config.grid)
+            kind = ConfiguredKernel
         return kind(self, config, self._ready_launches(config))
 
     def _ready_launches(self, config: LaunchConfig) -> ReadyLaunches:

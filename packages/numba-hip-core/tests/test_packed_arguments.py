@@ -164,7 +164,7 @@ def test_types_of_arguments(value, expected):
 
 @pytest.mark.parametrize("value", ["a", (1, "a"), In("a"), (1, ("a", 2))])
 def test_what_has_no_type_is_named(value):
-    with pytest.raises(KernelArgumentError, match="^argument 'given' is a "):
+    with pytest.raises(KernelArgumentError, match=r"^argument 'given[][01]*' is a "):
         argument_types.argument_type(value, "given")
 
 
@@ -260,7 +260,6 @@ def test_elements_of_ml_dtypes():
         (2**64, "is 0x10000000000000000; kernels take integers from"),
         ("a", r"is a str \(Numba type unicode_type\); kernels take numbers, arrays and tuples of them$"),
         (object(), "is a object, which kernels cannot take$"),
-        ((1, "a"), r"is a tuple \(Numba type .*unicode_type.*; kernels take numbers"),
         (np.array([None]), "is an array of dtype object, which holds Python objects"),
         ((1, (2, np.array([None]))), "is an array of dtype object, which holds Python objects"),
         (In(5), "is In around a int; hints are for arrays, records and tuples of them: pass the value itself$"),
@@ -272,6 +271,19 @@ def test_elements_of_ml_dtypes():
 )
 def test_what_has_no_place_in_a_kernel(value, says):
     with pytest.raises(KernelArgumentError, match=f"^argument 'second' {says}"):
+        argument_types.check_arguments([1, value], ["first", "second"])
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ((1, "a"), r"'second\[1\]' is a str \(Numba type unicode_type\); kernels take numbers"),
+        ((1, (2, object())), r"'second\[1\]\[1\]' is a object, which kernels cannot take$"),
+        (Pair((object(), 1), 2), rf"'second\.{Pair._fields[0]}\[0\]' is a object, which kernels cannot take$"),
+    ],
+)
+def test_members_that_have_no_place_in_a_kernel(value, says):
+    with pytest.raises(KernelArgumentError, match=f"^argument {says}"):
         argument_types.check_arguments([1, value], ["first", "second"])
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from numba import hip
 
+from hip_runtime import config
+from hip_runtime.errors import ArrayError
 from numba_hip.arguments.binding import argument_codes
 from numba_hip.errors import KernelArgumentError
 
@@ -145,3 +148,49 @@ def test_launches_after_the_first_are_recognised_in_one_go() -> None:
     assert recent.bind((out, 1.0, ((out, (0, 0.0)), 5.0))) is None
     assert recent.bind((out, 1.0, ((out[::2], (0, 0.0)), 5))) is None
     assert recent.bind((out, 1.0, Pair((out, (0, 0.0)), 5))) is None
+
+
+class Foreign:
+    """An array of another library, which has no more than the interface."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        with config.cpu_array_interface.scope(True):
+            return dict(self.array.__cuda_array_interface__)
+
+
+@hip.jit
+def copy_member(pair):
+    i = hip.grid(1)
+    if i < pair[0].size:
+        pair[0][i] = pair[1][i]
+
+
+@hip.jit
+def copy_nested(nested):
+    i = hip.grid(1)
+    if i < nested[1].first.size:
+        nested[1].first[i] = nested[0] * nested[1].second[i]
+
+
+def test_arrays_of_other_libraries() -> None:
+    out, values = hip.to_device(np.zeros(4)), hip.to_device(np.arange(4.0))
+    for pair in ((Foreign(out), Foreign(values)), Pair(Foreign(out), Foreign(values)), (out, Foreign(values))):
+        out.copy_to_device(np.zeros(4))
+        copy_member[1, 4](pair)
+        assert out.copy_to_host().tolist() == [0, 1, 2, 3]
+    copy_nested[1, 4]((2, Pair(Foreign(out), Foreign(values))))
+    assert out.copy_to_host().tolist() == [0, 2, 4, 6]
+    host = np.arange(5.0, 9.0)
+    copy_member[1, 4]((Foreign(out), host))
+    assert out.copy_to_host().tolist() == host.tolist()
+    assert copy_member.specialize((Foreign(out), Foreign(values))).signatures == [copy_member.signatures[0]]
+
+
+def test_arrays_of_other_libraries_that_are_malformed() -> None:
+    out = hip.to_device(np.zeros(4))
+    with pytest.raises(ArrayError, match="interface"):
+        copy_member[1, 4]((out, SimpleNamespace(__cuda_array_interface__={"shape": (4,)})))

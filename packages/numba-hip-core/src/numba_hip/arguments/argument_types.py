@@ -13,6 +13,7 @@ from numba.extending import typeof_impl
 
 from hip_runtime import Device, DeviceArray, MemoryKind, as_device_array, devices, is_device_array
 from hip_runtime.cuda_array_names import set_numba_type
+from hip_runtime.errors import ArrayError
 from hip_runtime.foreign_arrays import is_masked
 from hip_runtime.interop import speaks_dlpack
 from hip_runtime.said_names import our
@@ -20,6 +21,7 @@ from hip_runtime.small_floats import is_of_ml_dtypes
 from numba_hip._numba.typing import from_dtype, type_code
 from numba_hip.abi.array_parameters import stride_axes
 from numba_hip.arguments.transfer_hints import ArgHint
+from numba_hip.arguments.tuple_members import with_members
 from numba_hip.bfloat import is_bfloat16, know_ml_dtypes
 from numba_hip.errors import KernelArgumentError, KernelArgumentTypeError
 from numba_hip.typeof import typeof
@@ -81,7 +83,7 @@ def check_devices(values: Sequence[Any], names: Sequence[str], device: Device) -
         return
     for value, name in zip(values, names, strict=True):
         if isinstance(value, tuple):
-            check_devices(value, [f"{name}[{number}]" for number in range(len(value))], device)
+            check_devices(value, [name + place for place in _places(value)], device)
         elif isinstance(value, DeviceArray) and not _is_within_reach(value, device):
             raise KernelArgumentError(
                 f"argument {name!r} is an array of {value.device}, and the kernel runs on {device}: copy it there, "
@@ -232,7 +234,9 @@ def type_of(value: Any, name: str) -> types.Type:
     """The Numba type of argument *name*. Raises `KernelArgumentError` for a value that kernels do not support."""
     know_ml_dtypes()
     try:
-        found = typeof(value)
+        found = typeof(_on_device(value))
+    except ArrayError:
+        raise
     except RecursionError:
         raise KernelArgumentError(
             f"argument {name!r} is a {type(value).__name__} of objects that contain themselves, or of too many in one "
@@ -256,11 +260,25 @@ def type_of(value: Any, name: str) -> types.Type:
     return found
 
 
+def _on_device(value: Any) -> Any:
+    """*value*, where arrays of other libraries are device arrays over the same memory, also within tuples."""
+    if isinstance(value, tuple):
+        return with_members(value, _on_device)
+    if isinstance(value, (int, float, np.generic, np.ndarray, DeviceArray)) or not is_on_device(value):
+        return value
+    return as_device_array(value, synchronize=False)
+
+
 def _check_fields(value: Any, name: str) -> None:
-    """Raise `KernelArgumentError` for the first field of a named tuple that kernels do not support."""
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        for field, member in zip(value._fields, value, strict=True):
-            type_of(member, f"{name}.{field}")
+    """Raise `KernelArgumentError` for the first member of a tuple that kernels do not support."""
+    if isinstance(value, tuple):
+        fields = [f".{field}" for field in value._fields] if hasattr(value, "_fields") else _places(value)
+        for field, member in zip(fields, value, strict=True):
+            type_of(member, name + field)
+
+
+def _places(value: Sequence[Any]) -> list[str]:
+    return [f"[{place}]" for place in range(len(value))]
 
 
 def _remedy(value: Any, name: str) -> str:

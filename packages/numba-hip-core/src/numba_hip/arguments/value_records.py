@@ -13,6 +13,7 @@ from hip_runtime import is_device_array
 from hip_runtime.interop import speaks_dlpack
 from numba_hip._numba.typing import Purpose, as_dtype
 from numba_hip.arguments.transfer_hints import ArgHint
+from numba_hip.arguments.tuple_members import with_members
 from numba_hip.typeof import own_type
 
 _classes: dict[Any, type[Any]] = {}
@@ -26,10 +27,7 @@ def as_plain(value: Any) -> Any:
         plain = as_plain(value.value)
         return value if plain is value.value else type(value)(plain)
     if isinstance(value, tuple):
-        members = [as_plain(member) for member in value]
-        if all(member is given for member, given in zip(members, value, strict=True)):
-            return value
-        return value._make(members) if hasattr(value, "_make") else tuple(members)
+        return with_members(value, as_plain)
     kind = type(value)
     if hasattr(kind, "__dataclass_fields__"):
         return _of_dataclass(value) if _is_ours(value) else value

@@ -22,6 +22,7 @@ from numba_hip.advisory_warnings import advise_on_copies
 from numba_hip.arguments.argument_types import is_on_device
 from numba_hip.arguments.shared_copies import SharedCopies
 from numba_hip.arguments.transfer_hints import ArgHint
+from numba_hip.arguments.tuple_members import with_members
 
 HostArray = np.ndarray[Any, Any]
 
@@ -72,8 +73,7 @@ class ArgumentCopies:
         if isinstance(value, np.void):
             return self._copy_record(value, hint)
         if isinstance(value, tuple):
-            members = [self.onto_device(member, hint) for member in value]
-            return value._make(members) if hasattr(value, "_make") else tuple(members)
+            return with_members(value, lambda member: self.onto_device(member, hint))
         if not isinstance(value, DeviceArray) and is_on_device(value):
             return as_device_array(value)
         return value

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import hip
+from numba import hip, types
 from numba.core.errors import TypingError
+from numba.np.numpy_support import from_dtype
 
 from numba_hip import algorithms
 
@@ -31,6 +32,23 @@ def test_hints_change_nothing(load: str, store: str, dtype: Any) -> None:
     table, out = np.arange(6).reshape(2, 3).astype(dtype), np.zeros((2, 2), dtype)
     kernel[1, 2](table, out)
     assert out.tolist() == [[0, 2], [3, 5]]
+
+
+@pytest.mark.parametrize("dtype", [np.uint64, np.float32])
+@pytest.mark.parametrize(("load", "store"), [(LOADS[n], STORES[n % 4]) for n in range(5)])
+@pytest.mark.sample(4)
+def test_elements_behind_pointers(load: str, store: str, dtype: Any) -> None:
+    read, write = getattr(hip, load), getattr(hip, store)
+    pointer = types.CPointer(from_dtype(np.dtype(dtype)))
+
+    @hip.jit(types.void(pointer, pointer))
+    def kernel(table: Any, out: Any) -> None:
+        place = np.uint8(hip.grid(1) + 200)  # no sign
+        write(out, hip.grid(1), read(table, place) + 1)
+
+    table, out = hip.to_device(np.arange(204).astype(dtype)), hip.to_device(np.zeros(4, dtype))
+    kernel[1, 4](table.address, out.address)
+    assert out.copy_to_host().tolist() == [201, 202, 203, 204]
 
 
 def test_hinted_accesses_are_made_for_amd_gpus() -> None:
@@ -110,3 +128,17 @@ def test_what_cannot_be_hinted_is_refused(index: Any, array: Any, message: str) 
     with pytest.raises(TypingError, match=message):
         kernel[1, 1](array, index)
     np.testing.assert_array_equal(array, before)
+
+
+@pytest.mark.parametrize(
+    ("element", "index", "message"),
+    [(types.int32, types.float64, "a pointer cannot be indexed with float64"),
+     (types.int32, types.UniTuple(types.int64, 1), "a pointer cannot be indexed with"),
+     (types.complex64, types.int64, "integers or floats, or a pointer to them, got complex64")],
+)  # fmt: skip
+def test_what_cannot_be_hinted_behind_pointers(element: Any, index: Any, message: str) -> None:
+    def kernel(pointer: Any, place: Any) -> None:
+        hip.ldca(pointer, place)
+
+    with pytest.raises(TypingError, match=message):
+        hip.jit(types.void(types.CPointer(element), index))(kernel)

@@ -3,7 +3,7 @@
 A hint never changes what is read or written. ``ldcv`` and ``stwt`` are relaxed atomic accesses, which are never merged
 or removed. ``ldcs``, ``ldlu`` and ``stcs`` are nontemporal on AMD GPUs, as those of HIP C++'s
 ``__builtin_nontemporal_load`` are: what they pass through the caches makes room first. The others are plain accesses
-here. Elements are integers and floats.
+here. Elements are integers and floats, of an array or behind a pointer, ``ldcg(pointer, i)``.
 """
 
 from __future__ import annotations
@@ -20,11 +20,26 @@ from numba_hip.language.stub import Lower, Stub, device_function
 
 
 def _check(function: str, ary: types.Type, idx: types.Type) -> None:
-    if not isinstance(ary, types.Array) or not isinstance(ary.dtype, (types.Integer, types.Float)):
-        raise TypingError(f"{our(function)}: the first argument has to be an array of integers or floats, got {ary}")
+    if not isinstance(ary, (types.Array, types.CPointer)) or not isinstance(ary.dtype, (types.Integer, types.Float)):
+        raise TypingError(
+            f"{our(function)}: the first argument has to be an array of integers or floats, or a pointer to them, "
+            f"got {ary}"
+        )
+    if isinstance(ary, types.CPointer):
+        if not isinstance(idx, types.Integer):
+            raise TypingError(f"{our(function)}: a pointer cannot be indexed with {idx}")
+        return
     indices = list(idx) if isinstance(idx, types.BaseTuple) else [idx]
     if len(indices) != ary.ndim or not all(isinstance(index, types.Integer) for index in indices):
         raise TypingError(f"{our(function)}: an array of {ary.ndim} dimensions cannot be indexed with {idx}")
+
+
+def _address(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    """The address of the element in the first two arguments of a call: an array or a pointer, and an index."""
+    kind, index = sig.args[:2]
+    if not isinstance(kind, types.CPointer):
+        return element_pointer(context, builder, sig, args)
+    return builder.gep(args[0], [context.cast(builder, args[1], index, types.intp)], inbounds=True)
 
 
 def _mark_passing(context: Any, builder: ir.IRBuilder, access: Any) -> None:
@@ -39,7 +54,7 @@ def _load(name: str, meaning: str, *, anew: bool = False, once: bool = False) ->
         _check(name, ary, idx)
 
         def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-            pointer = element_pointer(context, builder, sig, args)
+            pointer = _address(context, builder, sig, args)
             if anew:
                 return builder.load_atomic(pointer, context.atomic_ordering, ary.dtype.bitwidth // 8)
             loaded = builder.load(pointer)
@@ -60,7 +75,7 @@ def _store(name: str, meaning: str, *, anew: bool = False, once: bool = False) -
 
         def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
             value = context.cast(builder, args[2], sig.args[2], ary.dtype)
-            pointer = element_pointer(context, builder, sig, args)
+            pointer = _address(context, builder, sig, args)
             if anew:
                 builder.store_atomic(value, pointer, context.atomic_ordering, ary.dtype.bitwidth // 8)
             else:

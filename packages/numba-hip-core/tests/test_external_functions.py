@@ -99,6 +99,28 @@ def test_linked_by_the_kernel(make_link):
     np.testing.assert_array_equal(values, 2 * np.arange(8) + 0.5)
 
 
+@pytest.mark.parametrize("cooperative", [False, True])
+def test_declared_to_wait_for_the_grid(cooperative):
+    code = hip.LinkedCode(TIMES_TWO.encode())
+    times_two = hip.declare_device("times_two", "int32(int32)", code, use_cooperative=cooperative)
+
+    @hip.jit(device=True)
+    def four_times(x):
+        return times_two(times_two(x))
+
+    @hip.jit("void(int32[::1])")
+    def kernel(values):
+        i = hip.grid(1)
+        values[i] = four_times(values[i])
+
+    (made,) = kernel.overloads.values()
+    assert made.cooperative == cooperative
+    values = np.arange(8, dtype=np.int32)
+    kernel[made.max_cooperative_grid_blocks(4), 4](hip.to_device(np.zeros(10**6, np.int32)))
+    kernel[2, 4](values)
+    np.testing.assert_array_equal(values, 4 * np.arange(8))
+
+
 def test_linked_by_a_device_function():
     times_two = hip.declare_device("times_two", "int32(int32)")
 

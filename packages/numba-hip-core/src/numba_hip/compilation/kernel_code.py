@@ -62,6 +62,8 @@ class KernelCode:
     """Of code that is observed: bytes that all accesses are a multiple of."""
     linked: tuple[LinkedCode, ...] = ()
     """What is linked and wants to know when it is loaded and unloaded."""
+    declared_cooperative: bool = False
+    """Whether it calls linked code that is declared to wait for the whole grid."""
 
     def llvm(self, block: Dim3 | None = None) -> str:
         """LLVM IR, optimised; for the CPU device that of a single thread, or of what runs blocks of the shape *block*.
@@ -105,7 +107,7 @@ class KernelCode:
     @cached_property
     def cooperative(self) -> bool:
         """Whether threads wait for others of the whole grid, so that all blocks have to run at the same time."""
-        return bitcode_properties.is_cooperative(self.bitcode)
+        return self.declared_cooperative or bitcode_properties.is_cooperative(self.bitcode)
 
     def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
         """The largest number of blocks of *blockdim* threads, with *dynsmemsize* bytes of shared memory, that run at
@@ -235,4 +237,5 @@ def _link(
         library.all_data(),
         math.gcd(8, *library.all_access_sizes()) if context.codegen().observes else 0,
         library.codes_with_callbacks(),
+        library.is_cooperative(),
     )

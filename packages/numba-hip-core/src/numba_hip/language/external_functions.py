@@ -27,12 +27,16 @@ ABIS = ("numba", "c")
 class ExternalFunction:
     """A function of linked code; kernels call it by this object. Created by `declare_device`."""
 
-    def __init__(self, name: str, signature: Any, link: tuple[Any, ...], abi: str) -> None:
+    def __init__(
+        self, name: str, signature: Any, link: tuple[Any, ...], abi: str, *, use_cooperative: bool = False
+    ) -> None:
         self.__name__ = name
         self.name = name
         self.signature = signature
         self.link = link
         self.abi = abi
+        self.use_cooperative = use_cooperative
+        """Whether its threads wait for others of the whole grid."""
         kind = hashlib.sha256(f"{abi} {signature}".encode()).hexdigest()[:12]
         self.symbol = f"numba_hip.external.{name}.{kind}"
 
@@ -50,11 +54,13 @@ class ExternalFunction:
 
     def add_to_fingerprint(self, fingerprint: Any) -> None:
         """Add what this function is to the fingerprint of a kernel that calls it."""
-        fingerprint.add_text("external", self.name, str(self.signature), self.abi)
+        fingerprint.add_text("external", self.name, str(self.signature), self.abi, str(self.use_cooperative))
         fingerprint.add_text(*(code.fingerprint for code in read_all(self.link)))
 
 
-def declare_device(name: str, sig: Any, link: Any = None, *, abi: str = "numba") -> ExternalFunction:
+def declare_device(
+    name: str, sig: Any, link: Any = None, use_cooperative: bool = False, abi: str = "numba"
+) -> ExternalFunction:
     """Declare function *name* of linked code, to be called from kernels.
 
     *sig* is a Numba signature with a return type, such as ``"int32(int32, CPointer(float32))"``. *link* is what defines
@@ -62,6 +68,9 @@ def declare_device(name: str, sig: Any, link: Any = None, *, abi: str = "numba")
     ``"numba"`` the definition is ``int name(result *, parameters...)`` and returns 0; any other number is an error
     that ends the thread. With ``"c"`` it is ``result name(parameters...)``. On the CPU device either may have the work
     item as one more parameter in front, a pointer called ``item``: see ``docs/design/spmd-bitcode.md``.
+
+    With *use_cooperative* kernels that call it are launched cooperatively: all their blocks run at the same time. There
+    is no need to say so of linked code that calls a barrier of the grid.
 
     Raises `TypeError` for a signature without a return type, and `LinkedCodeError`.
     """
@@ -72,7 +81,8 @@ def declare_device(name: str, sig: Any, link: Any = None, *, abi: str = "numba")
     args, result = normalize_signature(sig)
     if result is None:
         raise TypeError(f"Return type missing in the declaration of {name}: write 'int32(float32)', or 'void(float32)'")
-    function = ExternalFunction(name, typing.signature(result, *args), as_items(link), abi)
+    signature = typing.signature(result, *args)
+    function = ExternalFunction(name, signature, as_items(link), abi, use_cooperative=bool(use_cooperative))
 
     @lowering.lower(function, *args)
     def _lower(context: Any, builder: ir.IRBuilder, signature: Any, values: Any) -> ir.Value:

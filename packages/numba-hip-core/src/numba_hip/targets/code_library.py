@@ -143,6 +143,10 @@ class HipCodeLibrary(LoweringLibrary):
         linked = (one for library in self.closure() for one in library.externals.values())
         return bool(self.all_faults()) or any(function.abi == "numba" for function in linked)
 
+    def is_cooperative(self) -> bool:
+        """Whether any function of the closure calls linked code that is declared to wait for the whole grid."""
+        return any(function.use_cooperative for one in self.closure() for function in one.externals.values())
+
     def all_data(self) -> dict[str, bytes]:
         """The large constants of all functions of the closure, by symbol."""
         return {symbol: data for library in self.closure() for symbol, data in library.data.items()}

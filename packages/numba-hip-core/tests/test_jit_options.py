@@ -105,7 +105,7 @@ def test_what_is_linked_is_always_optimised_with_the_kernel() -> None:
 
 
 def test_what_changes_nothing_is_taken() -> None:
-    for carveout in (None, -1, 0, 100, "default", "MaxL1", "MaxShared"):
+    for carveout in (None, -1, 0, 100, "default", "MaxL1", "MaxShared", "maxshared", "Default"):
         values = np.ones(2)
         hip.jit(sum_one, shared_memory_carveout=carveout, max_registers=8)[1, 2](values)
         assert values.tolist() == [2, 2]

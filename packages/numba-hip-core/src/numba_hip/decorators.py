@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         launch_bounds: int | tuple[int, ...] | None
         max_registers: int | None
         waves_per_eu: int | tuple[int, int] | None
-        shared_memory_carveout: int | Literal["default", "MaxL1", "MaxShared"] | None
+        shared_memory_carveout: int | str | None
         cache: bool
         link: Any
         lto: bool | None
@@ -141,8 +141,8 @@ def jit(
         compiler gives a thread as many registers as that leaves (HIP's ``amdgpu_waves_per_eu``). The second number of
         ``launch_bounds`` says the same in blocks. The CPU device has no use for it.
     shared_memory_carveout
-        How much of a cache shall be shared memory, -1 to 100 or ``"default"``, ``"MaxL1"``, ``"MaxShared"``. It is
-        checked, and changes nothing: shared memory of AMD GPUs is not part of a cache.
+        How much of a cache shall be shared memory, -1 to 100 or ``"default"``, ``"MaxL1"``, ``"MaxShared"``, in any
+        case. It is checked, and changes nothing: shared memory of AMD GPUs is not part of a cache.
     cache
         Keep compiled kernels in a directory (``NUMBA_HIP_CACHE_DIR``), where later processes find them. A device
         function is kept as part of the kernels that call it.

@@ -74,6 +74,7 @@ class CompileOptions:
             if given["debug"] != "race":
                 raise OptionError(f"debug is {given['debug']!r}; it can be a bool, or 'race'")
             given = {**given, "debug": False, "races": True}
+        given["shared_memory_carveout"] = _named_carveout(given.get("shared_memory_carveout"))
         _check_fastmath(given.get("fastmath", False))
         given["fastmath"] = _with_fusion(given.get("fastmath", False), given.get("fma"))
         options = cls(**given)
@@ -83,7 +84,6 @@ class CompileOptions:
         if registers is not None and (type(registers) is not int or registers < 1):
             raise OptionError(f"max_registers is {registers!r}; it has to be a whole number, 1 or more")
         _check_waves(options)
-        _check_carveout(options.shared_memory_carveout)
         if options.error_model not in (None, "python", "numpy"):
             raise OptionError(f"error_model is {options.error_model!r}; it can be 'python' or 'numpy'")
         if options.wave_size is not None and (type(options.wave_size) is not int or options.wave_size not in (32, 64)):
@@ -256,12 +256,16 @@ def _check_waves(options: CompileOptions) -> None:
         )
 
 
-def _check_carveout(carveout: Any) -> None:
-    """`OptionError` for a part of a cache that cannot be."""
+def _named_carveout(carveout: Any) -> Any:
+    """The *carveout*, by its name in `CARVEOUTS` where it is one in any case. `OptionError` for a part of a cache that
+    cannot be."""
     if isinstance(carveout, str):
-        if carveout not in CARVEOUTS:
+        named = {name.lower(): name for name in CARVEOUTS}.get(carveout.lower())
+        if named is None:
             raise OptionError(
                 f"Invalid carveout value: shared_memory_carveout is {carveout!r}; the names are {', '.join(CARVEOUTS)}"
             )
-    elif carveout is not None and (type(carveout) is not int or not -1 <= carveout <= 100):
+        return named
+    if carveout is not None and (type(carveout) is not int or not -1 <= carveout <= 100):
         raise OptionError(f"shared_memory_carveout is {carveout!r}; it must be between -1 and 100, or a name")
+    return carveout

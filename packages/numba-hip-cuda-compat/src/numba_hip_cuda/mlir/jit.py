@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numba_hip
-from numba_hip.compilation.options import CARVEOUTS
 from numba_hip.errors import KernelSignatureError, OptionError
 from numba_hip_cuda.mlir.annotations import annotated_signature
 from numba_hip_cuda.mlir.rewriting import Rewriter, needs_rewriting, target_options
@@ -78,9 +77,6 @@ def _choose(given: dict[str, Any]) -> _Chosen:
         options["opt"] = _check_level(given["opt_level"]) > 0
     elif isinstance(options.get("opt"), int):
         options["opt"] = options["opt"] != 0
-    carveout = options.get("shared_memory_carveout")
-    if isinstance(carveout, str):
-        options["shared_memory_carveout"] = {name.lower(): name for name in CARVEOUTS}.get(carveout.lower(), carveout)
     signature = given.get("signature")
     inferred = signature == "infer"
     annotated = bool(given.get("annotations_as_signatures", True)) or inferred

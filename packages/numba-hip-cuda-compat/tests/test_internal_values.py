@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import importlib
 import os
+import re
 import subprocess
 import sys
 import unittest
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,9 +23,26 @@ from numba.core.errors import TypingError
 
 import hip_runtime
 import numba_hip
+from hip_runtime import current_device
 from hip_runtime.errors import ArrayError, LaunchError, UnknownDeviceError
 from numba_hip import config
 from numba_hip.host.contexts import ContextError
+from numba_hip_cuda import posing
+
+
+@pytest.mark.parametrize(
+    ("own", "cudas"),
+    [("GPU-0123456789abcde0", "GPU-30313233-3435-3637-3839-616263646530"),
+     ("GPU-abc", "GPU-61626300-0000-0000-0000-000000000000"),
+     ("0123456789abcdef0123456789ABCDEF", "GPU-01234567-89ab-cdef-0123-456789abcdef"),
+     ("01234567-89ab-cdef-0123-456789abcdef", "GPU-01234567-89ab-cdef-0123-456789abcdef")],
+)  # fmt: skip
+def test_uuids_of_devices(own: str, cudas: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = current_device()
+    monkeypatch.setattr(device, "_attributes", replace(device.attributes, uuid=own))
+    with posing() as cuda:
+        assert device.uuid == cuda.gpus[0].uuid == cudas
+    assert device.uuid == own
 
 
 def test_devices_by_their_class(cuda: ModuleType) -> None:
@@ -35,8 +54,7 @@ def test_devices_by_their_class(cuda: ModuleType) -> None:
     assert (device.id, device.name) == (0, cuda.gpus[0].name)
     assert cuda.gpus[0]._device is device
     assert device.compute_capability >= driver.MIN_REQUIRED_CC
-    assert isinstance(device.uuid, str)
-    assert len(device.uuid) >= 16
+    assert re.fullmatch(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", device.uuid)
     assert driver.Device.from_identity(device.get_device_identity()) is device
     with pytest.raises(UnknownDeviceError, match="no device {'pci_bus_id': 99}"):
         driver.Device.from_identity({"pci_bus_id": 99})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from types import TracebackType
 from typing import Any
+from uuid import UUID
 
 import hip_runtime
 import numba_hip
@@ -91,6 +92,17 @@ class Device(metaclass=Standin):
             if device.get_device_identity() == identity:
                 return device
         raise UnknownDeviceError(f"there is no device {identity}; it may not be visible to this process")
+
+
+_UUID_BYTES = 16
+
+
+def cuda_uuid(device: hip_runtime.Device) -> str:
+    """The UUID of *device* in the form that CUDA's have: ``GPU-`` and 32 hexadecimal digits in groups."""
+    known = device.attributes.uuid.removeprefix("GPU-")
+    if len(known) <= _UUID_BYTES:  # ROCm fills the bytes with letters
+        return f"GPU-{UUID(bytes=known.encode().ljust(_UUID_BYTES, bytes(1)))}"
+    return f"GPU-{UUID(known)}"
 
 
 def context_of(device: hip_runtime.Device | DeviceScope) -> Context:

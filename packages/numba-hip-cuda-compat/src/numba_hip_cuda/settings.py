@@ -12,7 +12,7 @@ from numba.core import config as numba_config
 
 from hip_runtime import config as runtime_config
 from hip_runtime.config import Setting
-from hip_runtime.device import withhold_devices
+from hip_runtime.device import ADDED, Device, withhold_devices
 from hip_runtime.said_names import OWN, Wording, speak
 from numba_hip import config
 from numba_hip_cuda.catalog import CUDA
@@ -45,6 +45,12 @@ VARIABLES = {
 """Variables of Numba CUDA's that messages name for ours."""
 
 
+def _uuid(device: Device) -> str:
+    from numba_hip_cuda.devices import cuda_uuid  # which most programs never ask for
+
+    return cuda_uuid(device)
+
+
 def _has(name: str) -> bool:
     """Whether `numba.cuda` has *name*."""
     try:
@@ -64,17 +70,19 @@ DISABLED = (
 
 
 def begin() -> None:
-    """Make our settings follow Numba CUDA's."""
+    """Make our settings follow Numba CUDA's, and devices say of themselves what CUDA's do."""
     speak(WORDING)
     for setting, source in FOLLOWERS:
         setting.follow(source)
+    ADDED["uuid"] = _uuid
     if numba_config.DISABLE_CUDA and not numba_config.ENABLE_CUDASIM:
         withhold_devices(DISABLED)
 
 
 def end() -> None:
-    """Restore the defaults."""
+    """Undo `begin`."""
     speak(OWN)
     for setting, _ in FOLLOWERS:
         setting.follow(None)
+    ADDED.pop("uuid", None)
     withhold_devices(None)

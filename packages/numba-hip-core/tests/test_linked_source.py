@@ -9,6 +9,7 @@ import pytest
 from numba.core.errors import TypingError
 
 import numba_hip as hip
+from numba_hip import config
 from numba_hip.errors import LinkedCodeError
 
 pytest.importorskip("ziglang", reason="needs a compiler of C++: pip install ziglang")
@@ -122,6 +123,25 @@ def test_a_kept_kernel_knows_what_the_source_includes(tmp_path: Path) -> None:
         hip.jit(kernel, cache=True)[1, 1](out)
         found.append(int(out[0]))
     assert found == [21, 35]
+
+
+def test_folders_that_all_sources_include_from(tmp_path: Path) -> None:
+    for folder, name, number in (("own", "a", 2), ("common", "a", 3), ("common", "b", 5), ("last", "b", 7)):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / f"{name}.h").write_text(f"#define {name.upper()} {number}\n")
+    text = '#include <a.h>\n#include <b.h>\nextern "C" int scale(int x) { return x * A * B; }'
+    paths = f"{tmp_path / 'common'}:{tmp_path / 'last'}:"
+
+    def kernel(out):
+        out[0] = scale(1)
+
+    out = np.zeros(1, np.int32)
+    for own, expected in (((), 15), ((tmp_path / "own",), 10)):
+        source = hip.LinkedSource(text, "scale.cpp", include_paths=own)
+        scale = hip.declare_device("scale", "int32(int32)", source, abi="c")
+        with config.include_paths.scope(paths):
+            hip.jit(kernel)[1, 1](out)
+        assert out[0] == expected
 
 
 @pytest.mark.parametrize(

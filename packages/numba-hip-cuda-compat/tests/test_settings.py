@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -100,6 +101,35 @@ def test_wider_integers_are_read_by_their_low_bytes(cuda: ModuleType) -> None:
     with pytest.warns(NumbaWarning, match=r"'(source|target)' .* first 4 bytes .* taken for int32, as CUDA does"):
         kernel[1, 8](np.arange(5), target)
     assert target.tolist() == [0, 3, 6, 9, 12]
+
+
+@pytest.mark.parametrize("given", ["CUDA_NVRTC_EXTRA_SEARCH_PATHS", "CUDA_INCLUDE_PATH"])
+def test_folders_that_cuda_cpp_includes_from(given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ziglang", reason="needs a compiler of C++: pip install ziglang")
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "factor.cuh").write_text("#define FACTOR 3\n")
+    source = tmp_path / "scale.cu"
+    text = '#include <factor.cuh>\nextern "C" __device__ int scale(int *r, int x) { *r = x * FACTOR; return 0; }'
+    source.write_text(text)
+    with posing() as cuda:
+        assert config.include_paths() == ()
+        monkeypatch.setattr(cuda.config, given, str(tmp_path / "include"))
+        scale = cuda.declare_device("scale", "int32(int32)", link=source)
+
+        @cuda.jit
+        def kernel(out: Any) -> None:
+            out[0] = scale(7)
+
+        out = np.zeros(1, np.int32)
+        kernel[1, 1](out)
+    assert out[0] == 21
+
+
+def test_folders_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS", "first:second")
+    with posing():
+        assert config.include_paths() == (Path("first"), Path("second"))
+    assert not hasattr(numba_config, "CUDA_NVRTC_EXTRA_SEARCH_PATHS")
 
 
 PROGRAM = """

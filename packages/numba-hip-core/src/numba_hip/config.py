@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 from hip_runtime import config as runtime_config
 from hip_runtime.config import Setting
@@ -137,8 +139,22 @@ inspect_launched: Setting[bool] = Setting(
     lambda: True,
 )
 
-SETTINGS: tuple[Setting[Path] | Setting[bool] | Setting[bool | None], ...] = (
+
+def _folders(text: str) -> tuple[Path, ...]:
+    return tuple(Path(part) for part in text.split(os.pathsep) if part)
+
+
+include_paths: Setting[tuple[Path, ...]] = Setting(
+    "NUMBA_HIP_INCLUDE_PATHS",
+    "Folders in which linked source in C, C++ and HIP C++ finds the files that it includes, after its own folders, "
+    "with a colon between them; by default none. Read when a kernel with such source is compiled.",
+    _folders,
+    lambda: (),
+)
+
+SETTINGS: tuple[Setting[Any], ...] = (
     cache_dir, boundscheck, simulator, low_occupancy_warnings, early_warnings, implicit_copy_warnings, option_warnings,
     debug, opt, truncate_arguments, performance_warnings, full_tracebacks, print_six_digits, inspect_launched,
+    include_paths,
 )  # fmt: skip
 """All settings, for tools that list them."""

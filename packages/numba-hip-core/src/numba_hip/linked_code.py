@@ -16,6 +16,7 @@ from hip_devicelib.cached_property import cached_property
 from hip_devicelib.errors import CompileError, NotFoundError, UnsupportedError
 from hip_runtime.module import Module
 from hip_runtime.said_names import our
+from numba_hip import config
 from numba_hip.errors import LinkedCodeError, LinkedFileNotFoundError
 
 SOURCES = frozenset({".c", ".cc", ".cpp", ".cu", ".cxx", ".hip"})
@@ -150,11 +151,11 @@ class LinkedSource(LinkedCode):
     """Functions in C, C++ or HIP C++, compiled for each target that a kernel with them is compiled for.
 
     ``data`` is the text (str, or bytes in UTF-8), ``name`` ends in the suffix of its language (``.c``, ``.cpp``,
-    ``.hip``, ``.cu``), ``include_paths`` are the folders of files that it includes, and ``options`` are clang's.
-    Functions that kernels call have C's linkage: ``extern "C" __device__``. For the CPU device the clang of the wheel
-    ``ziglang`` compiles them: they have numbers, pointers and HIP's functions of numbers, but no ``threadIdx``,
-    barriers and shared memory. For AMD GPUs it is a compiler of ROCm, or without ROCm that of ``ziglang``, which then
-    lacks HIP's functions.
+    ``.hip``, ``.cu``), ``include_paths`` are the folders of files that it includes, before those of
+    ``NUMBA_HIP_INCLUDE_PATHS``, and ``options`` are clang's. Functions that kernels call have C's linkage:
+    ``extern "C" __device__``. For the CPU device the clang of the wheel ``ziglang`` compiles them: they have numbers,
+    pointers and HIP's functions of numbers, but no ``threadIdx``, barriers and shared memory. For AMD GPUs it is a
+    compiler of ROCm, or without ROCm that of ``ziglang``, which then lacks HIP's functions.
     """
 
     data: Any = field(repr=False)
@@ -168,7 +169,7 @@ class LinkedSource(LinkedCode):
         from hip_devicelib.extension import Extension
 
         text = self.data if isinstance(self.data, str) else self.data.decode(errors="replace")
-        paths = tuple(Path(path).resolve() for path in self.include_paths)
+        paths = tuple(Path(path).resolve() for path in (*self.include_paths, *config.include_paths()))
         return Extension(text, paths, tuple(self.options), name=self.name)
 
     @property

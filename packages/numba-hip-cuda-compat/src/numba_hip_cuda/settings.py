@@ -5,7 +5,9 @@ This holds for ``NUMBA_CUDA_...`` variables and for assignments to `numba.core.c
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from numba.core import config as numba_config
@@ -17,6 +19,19 @@ from hip_runtime.said_names import OWN, Wording, speak
 from numba_hip import config
 from numba_hip_cuda.catalog import CUDA
 from numba_hip_cuda.name_lookup import look_up
+
+SEARCH_PATHS = "CUDA_NVRTC_EXTRA_SEARCH_PATHS"
+"""The name in `numba.core.config` that numba-cuda adds: folders with files that CUDA C++ includes."""
+
+CUDA_HEADERS = "/usr/local/cuda/include"
+"""Numba's default for the folder of CUDA's headers, which are none for our compilers."""
+
+
+def _include_paths() -> tuple[Path, ...]:
+    """The folders that the program gives for files that CUDA C++ includes."""
+    given = [numba_config.CUDA_INCLUDE_PATH, *getattr(numba_config, SEARCH_PATHS).split(os.pathsep)]
+    return tuple(Path(path) for path in given if path and path != CUDA_HEADERS)
+
 
 FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
     (runtime_config.cpu_wave_size, lambda: 32),  # the size of a warp on every NVIDIA GPU
@@ -30,6 +45,7 @@ FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
     (config.truncate_arguments, lambda: True),  # as C converts numbers, and so does Numba CUDA
     (config.print_six_digits, lambda: True),
     (config.inspect_launched, lambda: False),  # code of Numba CUDA does not depend on launches
+    (config.include_paths, _include_paths),
     (config.debug, lambda: bool(numba_config.CUDA_DEBUGINFO_DEFAULT)),
     (config.opt, lambda: bool(numba_config.OPT)),
     (runtime_config.transpose_copies, lambda: True),
@@ -72,6 +88,7 @@ DISABLED = (
 def begin() -> None:
     """Make our settings follow Numba CUDA's, and devices say of themselves what CUDA's do."""
     speak(WORDING)
+    vars(numba_config).setdefault(SEARCH_PATHS, os.environ.get(f"NUMBA_{SEARCH_PATHS}", ""))
     for setting, source in FOLLOWERS:
         setting.follow(source)
     ADDED["uuid"] = _uuid
@@ -82,6 +99,7 @@ def begin() -> None:
 def end() -> None:
     """Undo `begin`."""
     speak(OWN)
+    vars(numba_config).pop(SEARCH_PATHS, None)
     for setting, _ in FOLLOWERS:
         setting.follow(None)
     ADDED.pop("uuid", None)

@@ -333,6 +333,25 @@ def test_captured_arrays_and_closures(here):
         assert out[0] == table[0, 1]
 
 
+def test_what_is_declared_of_linked_code(here):
+    code = hip.LinkedCode(b"define i32 @get(ptr %out) {\n  store i32 3, ptr %out\n  ret i32 0\n}")
+
+    def make(get):
+        def kernel(out):
+            out[0] = get()
+
+        return kernel
+
+    for cooperative in (False, True):
+        kernel = make(hip.declare_device("get", "int32()", code, use_cooperative=cooperative))
+        for hits in (0, 1):
+            dispatcher = cached(kernel)
+            dispatcher[1, 1](np.zeros(1, np.int32))
+            assert len(dispatcher.stats.cache_hits) == hits
+            (found,) = dispatcher.overloads.values()
+            assert found.cooperative == cooperative
+
+
 def test_recursive_functions_have_a_stamp(here):
     @hip.jit(device=True)
     def factorial(n):

@@ -94,6 +94,7 @@ class KernelCache:
             faults={fault.code: fault for fault in faults if fault is not None},
             annotation=header["annotation"],
             sources=frozenset(header["sources"]),
+            declared_cooperative=header.get("declared_cooperative", False),  # older entries have none that is
         )
 
     def making(self, place: CacheEntry) -> AbstractContextManager[bool]:
@@ -118,6 +119,7 @@ class KernelCache:
             "bitcode": len(code.bitcode),
             "data": [[symbol, len(contents)] for symbol, contents in code.data.items()],
             "sources": fingerprint.fingerprint_files(place.files | code.sources),
+            "declared_cooperative": code.declared_cooperative,
         }
         text = json.dumps(header).encode()
         try:

@@ -125,6 +125,26 @@ def test_folders_that_cuda_cpp_includes_from(given: str, tmp_path: Path, monkeyp
     assert out[0] == 21
 
 
+def test_numbas_cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMBA_HIP_CACHE_DIR", raising=False)
+    tmp_path.chmod(0o1777)  # as /tmp
+    monkeypatch.setattr(numba_config, "CACHE_DIR", str(tmp_path))
+    with posing() as cuda:
+
+        @cuda.jit(cache=True)
+        def kernel(out: Any) -> None:
+            out[0] = 1
+
+        kernel[1, 1](np.zeros(1))
+        assert Path(kernel.stats.cache_path).parent == tmp_path
+        assert list(Path(kernel.stats.cache_path).glob("??/*.entry"))
+        monkeypatch.setenv("NUMBA_HIP_CACHE_DIR", "ours")
+        assert config.cache_dir() == Path("ours")
+        monkeypatch.delenv("NUMBA_HIP_CACHE_DIR")
+        monkeypatch.setattr(numba_config, "CACHE_DIR", "")
+        assert config.cache_dir() == config.user_cache()
+
+
 def test_folders_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS", "first:second")
     with posing():

@@ -11,7 +11,8 @@ from hip_runtime.config import Setting
 from hip_runtime.setting_values import switch
 
 
-def _user_cache() -> Path:
+def user_cache() -> Path:
+    """The directory for kernels in the user's cache directory."""
     from hip_devicelib.cache import user_directory
 
     return user_directory("numba-hip", cache_dir.variable)
@@ -22,7 +23,7 @@ cache_dir: Setting[Path] = Setting(
     "Directory in which kernels with cache=True are kept from one process to the next; by default numba-hip in the "
     "user's cache directory (XDG_CACHE_HOME, or ~/.cache). Nobody else may be able to write to it.",
     Path,
-    _user_cache,
+    user_cache,
 )
 
 

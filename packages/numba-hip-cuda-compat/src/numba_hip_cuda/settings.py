@@ -33,6 +33,12 @@ def _include_paths() -> tuple[Path, ...]:
     return tuple(Path(path) for path in given if path and path != CUDA_HEADERS)
 
 
+def _cache_dir() -> Path:
+    """A folder of ours in Numba's cache directory, where one is given: others may have theirs in it, too."""
+    given = numba_config.CACHE_DIR
+    return Path(given) / f"numba-hip-{os.getuid()}" if given else config.user_cache()
+
+
 FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
     (runtime_config.cpu_wave_size, lambda: 32),  # the size of a warp on every NVIDIA GPU
     (runtime_config.pending_releases, lambda: numba_config.CUDA_DEALLOCS_COUNT),
@@ -46,6 +52,7 @@ FOLLOWERS: tuple[tuple[Setting[Any], Callable[[], Any]], ...] = (
     (config.print_six_digits, lambda: True),
     (config.inspect_launched, lambda: False),  # code of Numba CUDA does not depend on launches
     (config.include_paths, _include_paths),
+    (config.cache_dir, _cache_dir),
     (config.debug, lambda: bool(numba_config.CUDA_DEBUGINFO_DEFAULT)),
     (config.opt, lambda: bool(numba_config.OPT)),
     (runtime_config.transpose_copies, lambda: True),

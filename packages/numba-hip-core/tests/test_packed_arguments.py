@@ -34,6 +34,18 @@ class Span(enum.Enum):
     SHORT = (1, 2)
 
 
+class Word(enum.Enum):
+    HELLO = "hello"
+
+
+class Mixed(enum.Enum):
+    WHOLE, HALF = 1, 0.5
+
+
+class Bits(enum.Enum):
+    FEW = b"12"
+
+
 SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8}
 
 
@@ -260,6 +272,23 @@ def test_elements_of_ml_dtypes():
         (2**64, "is 0x10000000000000000; kernels take integers from"),
         ("a", r"is a str \(Numba type unicode_type\); kernels take numbers, arrays and tuples of them$"),
         (object(), "is a object, which kernels cannot take$"),
+        (
+            Word.HELLO,
+            r"is a Word \(Numba type Enum<unicode_type>\(Word\)\); .* members whose values are numbers of one",
+        ),
+        (Mixed.WHOLE, "is a Mixed, which kernels cannot take; of an enumeration they take members whose values are"),
+        (Bits.FEW, "is a Bits .*Numba type Enum<readonly bytes.*; of an enumeration they take members whose values"),
+        (
+            np.zeros(2, "M8[10Y]"),
+            r"is an array of dtype datetime64\[10Y\], which counts in steps of 10 units, and kernels "
+            r"in one: pass .astype\('datetime64\[Y\]'\)$",
+        ),
+        (
+            np.timedelta64(5, "7s"),
+            r"is a timedelta64, which kernels cannot take: dtype timedelta64\[7s\] counts in steps "
+            r"of 7 units, and kernels in one: pass .astype\('timedelta64\[s\]'\)$",
+        ),
+        ((1, np.zeros(2, "m8[2D]")), r"is an array of dtype timedelta64\[2D\], which counts in steps of 2 units"),
         (np.array([None]), "is an array of dtype object, which holds Python objects"),
         ((1, (2, np.array([None]))), "is an array of dtype object, which holds Python objects"),
         (In(5), "is In around a int; hints are for arrays, records and tuples of them: pass the value itself$"),
@@ -287,7 +316,7 @@ def test_members_that_have_no_place_in_a_kernel(value, says):
         argument_types.check_arguments([1, value], ["first", "second"])
 
 
-@pytest.mark.parametrize("value", [[1, 2], object()])
+@pytest.mark.parametrize("value", [[1, 2], object(), Word.HELLO, np.zeros(2, "M8[10Y]")])
 def test_a_type_that_kernels_do_not_support_is_an_error_of_typing_too(value):
     with pytest.raises(TypingError, match="argument 'x' is a") as caught:
         argument_types.check_arguments([value], ["x"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from enum import Enum
 from functools import lru_cache
 from typing import Any
 
@@ -107,7 +108,7 @@ def element_type(dtype: np.dtype[Any]) -> types.Type:
     if is_of_ml_dtypes(dtype) and not is_bfloat16(dtype):
         _check_float8(dtype)
     if problem := _problem_of_elements(dtype):
-        raise KernelArgumentError(f"an array of dtype {dtype} {problem}")
+        raise KernelArgumentTypeError(f"an array of dtype {dtype} {problem}")
     return from_dtype(dtype)
 
 
@@ -135,6 +136,9 @@ def _problem_of_elements(dtype: np.dtype[Any]) -> str:
     for kind, longest in (("f", np.dtype(np.float64)), ("c", np.dtype(np.complex128))):
         if base.kind == kind and base.itemsize > longest.itemsize:
             return f"has longer numbers than devices have; pass .astype(np.{longest})"
+    if base.kind in "mM" and (step := np.datetime_data(base)[1]) != 1:
+        known = base.name.replace(f"[{step}", "[")
+        return f"counts in steps of {step} units, and kernels in one: pass .astype({known!r})"
     return ""
 
 
@@ -227,7 +231,7 @@ def _refuse_objects(value: Any, name: str) -> None:
             f"{name}.data and {name}.mask"
         )
     elif isinstance(value, np.ndarray) and (problem := _problem_of_elements(value.dtype)):
-        raise KernelArgumentError(f"argument {name!r} is an array of dtype {value.dtype}, which {problem}")
+        raise KernelArgumentTypeError(f"argument {name!r} is an array of dtype {value.dtype}, which {problem}")
 
 
 def type_of(value: Any, name: str) -> types.Type:
@@ -289,6 +293,10 @@ def _remedy(value: Any, name: str) -> str:
         return f"; pass a column of it, {name}['...'].to_numpy(), or all as an array, {name}.to_numpy()"
     if hasattr(value, "to_numpy"):
         return f"; pass {name}.to_numpy() (with .copy() where the kernel writes to it)"
+    if isinstance(value, Enum):
+        return "; of an enumeration they take members whose values are numbers of one type, or tuples of them"
+    if isinstance(value, np.generic) and (problem := _problem_of_elements(value.dtype)):
+        return f": dtype {value.dtype} {problem}"
     return "; np.asarray gives an array of what is in it" if hasattr(value, "__array__") else ""
 
 
@@ -325,8 +333,9 @@ def is_passable(kind: types.Type) -> bool:
     """Whether a value of Numba type *kind* can be an argument of a kernel."""
     if isinstance(kind, (types.UniTuple, types.NamedUniTuple, types.Tuple, types.NamedTuple)):
         return all(is_passable(member) for member in kind)
+    if isinstance(kind, types.EnumMember):
+        return is_passable(kind.dtype) and not isinstance(kind.dtype, types.Array)
     passable = (
-        types.Number, types.Boolean, types.Array, types.NPDatetime, types.NPTimedelta, types.EnumMember, types.Record,
-        types.CPointer,
+        types.Number, types.Boolean, types.Array, types.NPDatetime, types.NPTimedelta, types.Record, types.CPointer,
     )  # fmt: skip
     return isinstance(kind, passable)

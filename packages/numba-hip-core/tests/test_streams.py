@@ -207,7 +207,26 @@ def test_close_and_go_on():
     add[1, 16, hip.stream()](values, 1.0)
     hip.close()
     assert (values.copy_to_host() == 1).all()
+    assert hip.gpus.current is None
+    hip.close()
     assert hip.get_current_device().id == 0
+    assert hip.gpus.current.id == 0
+
+
+def test_threads_that_have_not_used_a_device():
+    found = []
+
+    def look():
+        for act in (lambda: None, hip.current_context, hip.close):
+            act()
+            found.append(hip.gpus.current and hip.gpus.current.id)
+
+    hip.current_context()
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert found == [None, 0, None]
+    assert hip.gpus.current.id == 0
 
 
 def test_require_context():

@@ -83,11 +83,17 @@ def test_the_driver_tells_of_itself(cuda: ModuleType) -> None:
     assert driver.is_initialized
     assert driver.pid == os.getpid()
     assert driver.list_devices() == list(driver.devices.values()) == list(cuda.list_devices())
+    cuda.current_context()
     with driver.get_active_context() as active:
         assert active
         assert active.devnum == cuda.get_current_device().id
         assert active.context_handle == cuda.current_context()
     driver.reset()
+    cuda.close()
+    assert cuda.gpus.current is None
+    with driver.get_active_context() as active:
+        assert not active
+        assert active.devnum is active.context_handle is None
 
 
 def test_errors_have_hips_numbers(cuda: ModuleType) -> None:

@@ -288,6 +288,16 @@ def current_device() -> Device:
     return found
 
 
+def active_device() -> Device | None:
+    """The current device of the calling thread, if it has used or selected one since it began, or let go of it."""
+    return getattr(_registry.current, "device", None)
+
+
+def let_go_of_device() -> None:
+    """Have no current device in the calling thread, until it uses or selects one again."""
+    vars(_registry.current).pop("device", None)
+
+
 def select_device(device: int | str | Device) -> Device:
     """Make *device* (its number, its name or target, or itself) the current one of the calling thread."""
     _registry.current.device = find_device(device)

@@ -8,8 +8,8 @@ from typing import Any
 from uuid import UUID
 
 import hip_runtime
-import numba_hip
 from hip_runtime import Buffer
+from hip_runtime.device import active_device
 from hip_runtime.errors import UnknownDeviceError
 from numba_hip.host.contexts import Context, DeviceScope
 from numba_hip.host.memory_pointers import BufferMemory
@@ -111,11 +111,15 @@ def context_of(device: hip_runtime.Device | DeviceScope) -> Context:
 
 
 class ActiveContext:
-    """``with driver.get_active_context() as active``: the current device of this thread."""
+    """``with driver.get_active_context() as active``: the device that this thread works with, if there is one."""
+
+    devnum: int | None = None
+    context_handle: Context | None = None
 
     def __enter__(self) -> ActiveContext:
-        self.devnum = hip_runtime.current_device().id
-        self.context_handle = numba_hip.current_context()
+        device = active_device()
+        if device is not None:
+            self.devnum, self.context_handle = device.id, Context(device)
         return self
 
     def __exit__(
@@ -124,7 +128,7 @@ class ActiveContext:
         return None
 
     def __bool__(self) -> bool:
-        return True
+        return self.context_handle is not None
 
 
 class Runtime:

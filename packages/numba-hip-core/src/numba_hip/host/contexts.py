@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import hip_runtime
 from hip_runtime import Buffer, Device, Event, PendingReleases
 from hip_runtime.cuda_array_names import set_memory_pointer
+from hip_runtime.device import active_device, let_go_of_device
 from hip_runtime.errors import HipRuntimeError
 from hip_runtime.module import Function
 from numba_hip.host import memory_managers, streams
@@ -284,9 +285,10 @@ class Devices:
         return [DeviceScope(device) for device in hip_runtime.devices()]
 
     @property
-    def current(self) -> DeviceScope:
-        """The device that this thread works with."""
-        return DeviceScope(hip_runtime.current_device())
+    def current(self) -> DeviceScope | None:
+        """The device that this thread works with; ``None`` where it has used none yet, or none since `close`."""
+        active = active_device()
+        return None if active is None else DeviceScope(active)
 
 
 gpus = Devices()
@@ -309,9 +311,11 @@ def require_context(function: F) -> F:
 
 
 def close() -> None:
-    """Wait for all work of the current device, and select device 0 for this thread again."""
-    hip_runtime.current_device().synchronize()
-    hip_runtime.select_device(0)
+    """Wait for all work of the device that this thread works with, and let go of it: the next use is of device 0."""
+    active = active_device()
+    if active is not None:
+        active.synchronize()
+    let_go_of_device()
 
 
 def defer_cleanup() -> AbstractContextManager[None]:

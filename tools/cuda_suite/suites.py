@@ -21,6 +21,7 @@ STAND_INS = (
     ("numba.cuda.testing", "testing.py"),
     ("numba.cuda.memory_management", "memory.py"),
     ("numba.cuda.memory_management.nrt", "memory.py"),
+    ("numba.cuda._compat", "bindings.py"),
     ("numba.cuda.cudadrv.nvrtc", "absent.py"),
     ("numba.cuda.libdevicefuncs", "libdevice_table.py"),
     ("cuda", "bindings.py"),

@@ -120,9 +120,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[str, int]]:
     return asked
 
 
-@pytest.mark.parametrize(
-    ("form", "width"), [("vectors", 1), ("vectors", 2), ("vectors", 16), ("regions", None), ("loop", None)]
-)
+@pytest.mark.parametrize(("form", "width"), [("vectors", 2), ("vectors", 16), ("regions", None), ("loop", None)])
 @pytest.mark.sample(2)
 def test_lanes_call_one_variant_of_what_only_computes(
     device: Device, found: Counter[tuple[str, int]], form: str, width: int | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -20,11 +20,11 @@ from hip_runtime.said_names import our
 from hip_runtime.stream_handle import stream_handle
 from numba_hip.advisory_warnings import advise_on_copies
 from numba_hip.arguments.argument_types import is_on_device
-from numba_hip.arguments.shared_copies import SharedCopies
 from numba_hip.arguments.transfer_hints import ArgHint
 from numba_hip.arguments.tuple_members import with_members
 
 HostArray = np.ndarray[Any, Any]
+Copy = TypeVar("Copy")
 
 
 def check_capture(values: Sequence[Any], names: Sequence[str], stream: Stream | None) -> None:
@@ -47,6 +47,29 @@ def _is_of_host(value: Any) -> bool:
     if isinstance(value, tuple):
         return any(map(_is_of_host, value))
     return isinstance(value, np.void) or (isinstance(value, np.ndarray) and not is_device_array(value))
+
+
+class SharedCopies(Generic[Copy]):
+    """The copies of a launch's host arrays that the kernel may read and write. Of arrays that are the same elements
+    only one is made: what the kernel writes to one of two would be lost where the other is copied back behind it."""
+
+    def __init__(self) -> None:
+        self._found: list[tuple[HostArray, Copy]] = []
+
+    def find(self, array: HostArray) -> Copy | None:
+        """The copy of the elements of *array*, if there is one."""
+        for other, copy in self._found:
+            if np.may_share_memory(other, array) and _describe(other) == _describe(array):
+                return copy
+        return None
+
+    def add(self, array: HostArray, copy: Copy) -> None:
+        """Note that *copy* is that of *array*."""
+        self._found.append((array, copy))
+
+
+def _describe(array: HostArray) -> tuple[object, ...]:
+    return array.ctypes.data, array.shape, array.strides, array.dtype
 
 
 class ArgumentCopies:

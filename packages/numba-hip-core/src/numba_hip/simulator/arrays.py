@@ -8,8 +8,8 @@ import numpy as np
 
 from hip_runtime import DeviceArray, as_device_array, current_device
 from numba_hip.arguments.argument_types import is_on_device
-from numba_hip.arguments.shared_copies import SharedCopies
 from numba_hip.arguments.transfer_hints import ArgHint
+from numba_hip.dispatch.transfer import SharedCopies
 
 HostArray = np.ndarray[Any, Any]
 

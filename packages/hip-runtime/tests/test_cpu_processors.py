@@ -20,6 +20,7 @@ from test_cpu_linear_masks import check as check_linear_masks
 from test_cpu_long_conversions import FLOATS, check_consecutive, check_floats, check_integers
 from test_cpu_neighbours import check as check_neighbours
 from test_cpu_neighbours import check_clamped, swapped
+from test_cpu_page_loads import marked
 from test_cpu_row_loops import COUNTS, TYPES, count_rows
 from test_cpu_strided import before_a_guard
 
@@ -335,24 +336,7 @@ def test_gathers_under_a_mask_have_no_branches(processor: str) -> None:
 @pytest.mark.sample(4)
 def test_neighbours_under_a_mask_of_data(device: Device, processor: str, kind: str) -> None:
     """What the processor cannot access under a mask is accessed apart, without branches; nothing of other lanes is."""
-    text = f"""
-    define void @k(ptr noalias %item, ptr %out, ptr %flags, ptr %x) {{
-    entry:
-    {GLOBAL_X}
-      %pf = getelementptr i8, ptr %flags, i64 %i
-      %f = load i8, ptr %pf
-      %on = icmp ne i8 %f, 0
-      br i1 %on, label %do, label %end
-    do:
-      %from = getelementptr {kind}, ptr %x, i64 %i
-      %v = load {kind}, ptr %from
-      %to = getelementptr {kind}, ptr %out, i64 %i
-      store {kind} %v, ptr %to
-      br label %end
-    end:
-      ret void
-    }}"""
-    made = code(text, "k", [("out", "ptr"), ("flags", "ptr"), ("x", "ptr")])
+    made = marked(kind)
     dtype = TYPES[kind]
     for share in (1.0, 0.5, 0.02):
         flags = np.random.default_rng(12).random(200) < share

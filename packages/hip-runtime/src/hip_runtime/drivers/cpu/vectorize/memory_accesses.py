@@ -25,6 +25,7 @@ from hip_runtime.drivers.cpu.vectorize.apart_accesses import ApartAccesses
 from hip_runtime.drivers.cpu.vectorize.appended_stores import is_appended, write_appended
 from hip_runtime.drivers.cpu.vectorize.clamped_loads import ClampedLoads
 from hip_runtime.drivers.cpu.vectorize.filled_rows import find_filled_rows, store_row
+from hip_runtime.drivers.cpu.vectorize.page_loads import load_in_page
 from hip_runtime.drivers.cpu.vectorize.row_loads import load_rows
 from hip_runtime.drivers.cpu.vectorize.scalarize import Scalarizer
 from hip_runtime.drivers.cpu.vectorize.strided_accesses import (
@@ -209,8 +210,8 @@ class MemoryAccesses(ApartAccesses):
         return self._load_neighbours(kind, self.scalar(pointer), align)
 
     def _load_neighbours(self, kind: ir.Type, base: ir.Value, align: int) -> ir.Value:
-        if self._is_branched_for(kind):
-            return self.lanes.gather(kind, self.lanes.spread(base, size_in_memory(kind)), self.mask, align)
+        if self.mask is not None and self.block in self._data_masked:
+            return load_in_page(self.lanes, kind, base, self.mask, align)
         return self.lanes.load(kind, base, self.mask, align)
 
     def store_contiguous(self, values: ir.Value, pointer: Value, align: int) -> None:

@@ -1,0 +1,41 @@
+"""Loads of neighbours for some lanes of a gang, which load those of the others, too, where the memory allows it.
+
+A load under a mask waits for the mask, and so for all that decides it: in a search that ends where some data says, each
+load would wait for the one before it. The processor protects memory in pages: where the whole vector is in one page,
+any active lane shows that all of it can be loaded.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from hip_runtime.drivers.cpu.llvmir import I64
+from hip_runtime.drivers.cpu.object_code.host_machine import masks_neighbours
+from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder, size_in_memory
+
+_PAGE = 4096
+"""Bytes of the smallest pages of the processors that there is code for; larger ones have a multiple of them."""
+
+
+def load_in_page(lanes: VectorBuilder, kind: ir.Type, place: ir.Value, mask: ir.Value, align: int) -> ir.Value:
+    """A contiguous load from *place* on for *mask*, in which there is a lane at least; what other lanes load is
+    undefined."""
+    builder = lanes.builder
+    offset = builder.and_(builder.ptrtoint(place, I64), I64(_PAGE - 1))
+    last = I64(_PAGE - lanes.width * size_in_memory(kind))
+    with builder.if_else(builder.icmp_unsigned("<=", offset, last)) as (in_page, across):
+        with in_page:
+            whole, whole_block = lanes.load(kind, place, None, align), builder.block
+        with across:
+            part, part_block = _load_across(lanes, kind, place, mask, align), builder.block
+    result = builder.phi(whole.type)
+    result.add_incoming(whole, whole_block)
+    result.add_incoming(part, part_block)
+    return result
+
+
+def _load_across(lanes: VectorBuilder, kind: ir.Type, place: ir.Value, mask: ir.Value, align: int) -> ir.Value:
+    nbytes = size_in_memory(kind)
+    if masks_neighbours(nbytes):
+        return lanes.load(kind, place, mask, align)
+    return lanes.gather(kind, lanes.spread(place, nbytes), mask, align)  # LLVM would branch for each lane

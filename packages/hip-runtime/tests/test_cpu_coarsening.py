@@ -62,7 +62,7 @@ PLAIN = PRODUCT.replace("  store volatile float %total, ptr %private\n", "")
 
 
 def multiply(
-    device: Device, text: str, block: tuple[int, int], width: int
+    device: Device, text: str, block: tuple[int, int], width: int | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
     """A product of matrices of 21 x 9 and 9 x 70 by kernel *text*, the matrices, and the form of the kernel."""
     rng = np.random.default_rng(1)

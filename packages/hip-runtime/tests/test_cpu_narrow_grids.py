@@ -194,3 +194,16 @@ def test_programs_keep_their_narrow_grids(device: Device) -> None:
     (program,) = function.handle.workers.values()
     assert program.narrow is not None
     assert read_program(write_program(program)).narrow == program.narrow
+
+
+def test_a_block_that_is_as_wide_as_a_gang_may_be_mostly_idle() -> None:
+    narrow = NarrowGrids(axis=1, other=0, width=16, least=9, rows=256, offset=0, size=8)
+
+    def choose(columns: int, blocks: int) -> Gangs | None:
+        return narrow.choose((100, blocks, 1), (16, 16, 1), columns.to_bytes(8, "little", signed=True))
+
+    assert choose(3, 1) == Gangs(0)
+    assert choose(9, 1) is None
+    assert choose(20, 1) is None
+    assert choose(3, 2) is None
+    assert narrow._replace(size=0).choose((100, 1, 1), (16, 16, 1), b"") is None

@@ -14,6 +14,7 @@ from spmd_blocks import kernel, launch
 from spmd_kernels import GLOBAL_X, code, pack
 from spmd_programs import check_case
 from test_cpu_appended_stores import append
+from test_cpu_coarsening import PLAIN, multiply
 from test_cpu_integer_division import divide, operands
 from test_cpu_linear_masks import ENDS, PREDICATES
 from test_cpu_linear_masks import check as check_linear_masks
@@ -21,6 +22,7 @@ from test_cpu_long_conversions import FLOATS, check_consecutive, check_floats, c
 from test_cpu_neighbours import check as check_neighbours
 from test_cpu_neighbours import check_clamped, swapped
 from test_cpu_page_loads import marked
+from test_cpu_register_pressure import lanes_of
 from test_cpu_row_loops import COUNTS, TYPES, count_rows
 from test_cpu_strided import before_a_guard
 
@@ -66,6 +68,52 @@ out:
     function.launch(1, 64, pack(function.kernel, x.address))
     np.testing.assert_array_equal(x.copy_to_host(), np.where(values < 20, 2 * values, values))
     assert "2 of 2 regions run" in str(function.form), function.form
+
+
+def test_rows_that_run_at_once_fit_registers(device: Device) -> None:
+    """Four rows of twice the default number of lanes would fill sixteen registers with sums."""
+    found, a, b, form = multiply(device, PLAIN.replace("BREAK", "false"), (64, 8), None)
+    np.testing.assert_array_equal(found, a @ b)
+    assert lanes_of(form) == 4 * default_lanes()
+
+
+def test_rows_and_columns_in_steps_of_the_grid_are_found_once_for_a_gang(device: Device) -> None:
+    """Some lanes leave the loop before the others, and then each divides: that happens once, at its end."""
+    text = f"""
+    define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %x, ptr noalias %of_row, i64 %columns, i64 %size) {{
+    entry:
+    {GLOBAL_X}
+      %blocks32 = call i32 @spmd.grid_dim.x(ptr %item)
+      %blocks = zext i32 %blocks32 to i64
+      %threads = mul nuw nsw i64 %blocks, %d
+      %in = icmp slt i64 %i, %size
+      br i1 %in, label %loop, label %end
+    loop:
+      %at = phi i64 [ %i, %entry ], [ %next, %loop ]
+      %row = udiv i64 %at, %columns
+      %column = urem i64 %at, %columns
+      %pr = getelementptr float, ptr %of_row, i64 %row
+      %by = load float, ptr %pr
+      %px = getelementptr float, ptr %x, i64 %column
+      %v = load float, ptr %px
+      %sum = fadd float %v, %by
+      %po = getelementptr float, ptr %out, i64 %at
+      store float %sum, ptr %po
+      %next = add nuw nsw i64 %at, %threads
+      %again = icmp slt i64 %next, %size
+      br i1 %again, label %loop, label %end
+    end:
+      ret void
+    }}"""
+    parameters = [("out", "ptr"), ("x", "ptr"), ("of_row", "ptr"), ("columns", "i64"), ("size", "i64")]
+    rows, columns = 43, 101
+    values, by_row = np.arange(columns, dtype=np.float32), 1000 * np.arange(rows, dtype=np.float32)
+    x, of_row, out = to_device(values), to_device(by_row), to_device(np.zeros((rows, columns), np.float32))
+    function = device.load(code(text, "k", parameters)).function("k")
+    passed = pack(function.kernel, out.address, x.address, of_row.address, columns, rows * columns)
+    function.launch(3, 128, passed)
+    np.testing.assert_array_equal(out.copy_to_host(), values + by_row[:, None])
+    assert "threads at a time" in str(function.form), function.form
 
 
 @pytest.mark.long

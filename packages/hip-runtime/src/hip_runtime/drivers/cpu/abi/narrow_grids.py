@@ -45,12 +45,14 @@ class NarrowGrids(NamedTuple):
         """The gangs for *grid*, of blocks of the shape *block*; ``None`` if it is not narrow."""
         if self.is_turned:
             block = turn(block)
-        extent = grid[self.axis] * block[self.axis]
-        if extent >= self.width or grid[self.other] * block[self.other] < self.rows:
-            return None
+        blocks, extent = grid[self.axis], grid[self.axis] * block[self.axis]
+        if (extent >= self.width and blocks > 1) or grid[self.other] * block[self.other] < self.rows:
+            return None  # of several blocks, few are without any thread that does something
         if self.size:
             bound = int.from_bytes(arguments[self.offset : self.offset + self.size], "little", signed=True)
             extent = min(extent, bound)
+        if extent >= self.width:
+            return None
         if extent < self.least:
             return Gangs(0 if self.is_turned else self.other)
         return Gangs(self.axis, self.lanes) if self.lanes else None

@@ -12,14 +12,16 @@ from hip_runtime.drivers.cpu.analyses.uniform_atomics import gives_places
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 
 
-def gains_by_double_width(shapes: VectorShapes, size_of: SizeOf, width: int, fills_gangs: bool) -> bool:
-    """Whether twice as many lanes than *width* are better for a function with *shapes*; *fills_gangs* says whether all
-    of its gangs would then be full."""
+def gains_by_double_width(
+    shapes: VectorShapes, size_of: SizeOf, width: int, rows: int, fills_gangs: bool
+) -> bool:  # fmt: skip
+    """Whether twice as many lanes than *width* are better for a function with *shapes*, of as many *rows* as run at
+    once; *fills_gangs* says whether all of its gangs would then be full."""
     return not shifts_lanes(shapes, width) and (
         has_grid_stride_loop(shapes, size_of, width)
-        or waits_for_results(shapes, size_of, width)
+        or waits_for_results(shapes, size_of, width, rows)
         or gives_places(shapes)
-        or (fills_gangs and not _has_clamps(shapes) and has_registers_left(shapes, size_of, width))
+        or (fills_gangs and not _has_clamps(shapes) and has_registers_left(shapes, size_of, width, rows))
     )
 
 

@@ -34,10 +34,12 @@ _MOST_VALUES = 8
 """Values that iterations hand to the next ones: of loops with more, none is looked at."""
 
 
-def waits_for_results(shapes: VectorShapes, size_of: SizeOf, width: int) -> bool:
-    """Whether a kernel with *shapes* has an innermost loop that, in gangs of *width* lanes, waits for results."""
+def waits_for_results(shapes: VectorShapes, size_of: SizeOf, width: int, rows: int) -> bool:
+    """Whether a kernel with *shapes* has an innermost loop that, in gangs of *width* lanes of as many *rows* as run at
+    once, waits for results."""
     return any(
-        0 < _throughput(loop, shapes, size_of, width) <= latency(loop, shapes) for loop in innermost_loops(shapes)
+        0 < rows * _throughput(loop, shapes, size_of, width) <= latency(loop, shapes)
+        for loop in innermost_loops(shapes)
     )
 
 

@@ -24,16 +24,20 @@ _MOST_INSTRUCTIONS = 100
 """Of longer functions, what a gang does once is a small part."""
 
 
-def has_registers_left(shapes: VectorShapes, size_of: SizeOf, width: int) -> bool:
-    """Whether the function with *shapes* is short, its values fit the registers for twice *width* lanes and leave one
-    for what is the same in all lanes, and no access to memory takes longer for more lanes."""
+def has_registers_left(shapes: VectorShapes, size_of: SizeOf, width: int, rows: int) -> bool:
+    """Whether the function with *shapes* is short, its values fit the registers for twice *width* lanes of as many
+    *rows* as run at once and leave one for what is the same in all lanes, and no access to memory takes longer for more
+    lanes."""
     if len(shapes.homes) > _MOST_INSTRUCTIONS or any(map(_is_of_block, shapes.homes)):
         return False
     if any(_takes_lanes_apart(value, block, shapes, size_of) for value, block in shapes.homes.items()):
         return False
     if any(_is_often_left_out(block, shapes) for block in shapes.order.blocks):
         return False
-    return 2 * width * most_live_bytes(shapes, size_of) < vector_registers() * vector_bytes()
+    nbytes = most_live_bytes(shapes, size_of)
+    if rows > 1:
+        nbytes += (rows - 1) * _most_bytes_between_iterations(shapes, size_of)
+    return 2 * width * nbytes < vector_registers() * vector_bytes()
 
 
 def _is_of_block(value: Instruction) -> bool:

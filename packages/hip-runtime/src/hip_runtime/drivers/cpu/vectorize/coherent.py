@@ -8,7 +8,7 @@ a mask. Loads under a mask that was only just computed take several times as lon
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
@@ -36,6 +36,8 @@ class CoherentBranches:
         self._budget = _MAX_INSTRUCTIONS
         self.copied: dict[Instruction, Instruction] = {}
         """Maps each copied instruction to its original."""
+        self.apart: set[Block] = set()
+        """The blocks of gangs whose lanes do not agree."""
 
     def version_next(self, shapes: VectorShapes) -> bool:
         """Version one more path or loop, if there is one; *shapes* are those of the function as it is now."""
@@ -60,8 +62,10 @@ class CoherentBranches:
         self._budget -= count
         return True
 
-    def _copy(self, blocks: Iterable[Block]) -> Copies:
+    def _copy(self, blocks: Collection[Block]) -> Copies:
+        """Copies of *blocks*, which become those of gangs whose lanes do not agree."""
         copies = copy_blocks(list(blocks))
+        self.apart.update(blocks)
         self._function.blocks += copies.blocks.values()
         for original, copy in copies.values.items():
             self.copied[copy] = original

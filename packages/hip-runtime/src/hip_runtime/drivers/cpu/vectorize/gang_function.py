@@ -104,8 +104,9 @@ class GangFunction:
         if 2 * self.width > min(MAX_LANES, threads):
             return False
         fills_gangs = threads % (2 * self.width) == 0 and not self._may_split
+        rows = count_rows(self.shapes, self.early_exits, self._item, 2 * self.width)
         return self.privates.fits_registers(2 * self.width) and gains_by_double_width(
-            self.shapes, self._size_of, self.width, fills_gangs
+            self.shapes, self._size_of, self.width, rows, fills_gangs
         )
 
     def width_for_rows(self, least: int) -> int | None:
@@ -323,15 +324,16 @@ class GangFunction:
         )
 
     def version_coherent(self) -> Collection[Block]:
-        """Version what follows coherent divisions and branches; the blocks of gangs whose divisions are not."""
+        """Version what follows coherent divisions and branches; the blocks of gangs whose lanes part."""
         self._record("vector_shapes")
         if bring_conditions(self.shapes):
             self.shapes = self._shapes(self.early_exits)
             self._record("bring_conditions")
         values = CoherentValues(self._graph, self.early_exits, self.width)
-        branches: CoherentValues | CoherentBranches = CoherentBranches(self._graph, self.early_exits)
+        branches = CoherentBranches(self._graph, self.early_exits)
         # divisions once more: branches leave loops that all lanes are in
-        for number, coherent in enumerate((values, branches, values)):
+        order: Sequence[CoherentValues | CoherentBranches] = (values, branches, values)
+        for number, coherent in enumerate(order):
             while coherent.version_next(self.shapes):
                 self.shapes = self._shapes(self.early_exits)
                 self._record("coherent")
@@ -344,7 +346,7 @@ class GangFunction:
                 self._copy_demotable({} if self._split is None else self._split.copied)
                 self.shapes = self._shapes(self.early_exits)
                 self._record("split_rows")
-        return values.apart
+        return values.apart | branches.apart
 
     def _copy_demotable(self, copied: Mapping[Instruction, Instruction]) -> None:
         """Demote the copies of instructions that are demoted."""

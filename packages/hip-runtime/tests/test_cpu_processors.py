@@ -116,6 +116,43 @@ def test_rows_and_columns_in_steps_of_the_grid_are_found_once_for_a_gang(device:
     assert "threads at a time" in str(function.form), function.form
 
 
+def test_a_branch_on_what_a_loop_does_not_change_is_taken_out_of_it(device: Device) -> None:
+    """Then LLVM makes vectors of a row, and the threads of rows need not be lanes, for which these are apart."""
+    steps = "\n".join(f"%v{step + 1} = fmul float %v{step}, %v0" for step in range(30))
+    text = f"""
+    define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %x, i64 %rows, i64 %columns) {{
+    entry:
+    {GLOBAL_X}
+      %in = icmp slt i64 %i, %rows
+      %first = mul nsw i64 %i, %columns
+      br label %loop
+    loop:
+      %j = phi i64 [ 0, %entry ], [ %next, %joined ]
+      br i1 %in, label %do, label %joined
+    do:
+      %at = add nsw i64 %first, %j
+      %px = getelementptr float, ptr %x, i64 %at
+      %v0 = load float, ptr %px
+      {steps}
+      %po = getelementptr float, ptr %out, i64 %at
+      store float %v30, ptr %po
+      br label %joined
+    joined:
+      %next = add nuw nsw i64 %j, 1
+      %again = icmp slt i64 %next, %columns
+      br i1 %again, label %loop, label %end
+    end:
+      ret void
+    }}"""
+    values = np.random.default_rng(4).choice([-1, 0, 1], (70, 130)).astype(np.float32)
+    x, out = to_device(values), to_device(np.full_like(values, 9))
+    made = code(text, "k", [("out", "ptr"), ("x", "ptr"), ("rows", "i64"), ("columns", "i64")])
+    function = device.load(made).function("k")
+    function.launch(2, 64, pack(function.kernel, out.address, x.address, *values.shape))
+    np.testing.assert_array_equal(out.copy_to_host(), values)
+    assert "loop" in str(function.form), function.form
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_program(device: Device, seed: int) -> None:

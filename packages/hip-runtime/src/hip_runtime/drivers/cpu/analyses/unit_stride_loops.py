@@ -33,10 +33,18 @@ class UnitStrideLoops:
             return False
         if sum(target not in loop for block in loop for target in shapes.successors(block)) != 1:
             return False
-        branches = sum(len(shapes.successors(block)) > 1 for block in loop)
+        branches = sum(self._branches(block, loop) for block in loop)
         if branches > 1 and not (has_mask_registers() and self._leaves_at_end(loop)):
             return False
         return all(self._is_vectorizable(value, loop) for block in loop for value in block.instructions)
+
+    def _branches(self, block: Block, loop: frozenset[Block]) -> bool:
+        """Whether iterations of *loop* can go on from *block* in different ways: LLVM makes two loops of one that has a
+        branch on what no iteration changes."""
+        if len(self._shapes.successors(block)) < 2:
+            return False
+        condition = block.terminator.operands[0]
+        return isinstance(condition, Instruction) and self._shapes.homes.get(condition) in loop
 
     def _leaves_at_end(self, loop: frozenset[Block]) -> bool:
         """Whether *loop* is left, and gone through again, from one block: then LLVM puts what branches decide in it

@@ -47,7 +47,7 @@ _WORTHWHILE = 0.5
 _MUCH_LESS = 0.9
 """What guessed strides leave of a kernel's cost, at most: it is compiled twice for them."""
 
-_FEWER_DIVISIONS = 3
+_FEWER_DIVISIONS = 2
 """By what a version for dense arrays has to have fewer divisions if its gangs end with rows, or with planes of such."""
 
 _MOST_VERSIONED = 1000

@@ -102,7 +102,7 @@ def _guarded(nbytes: int, behind: bool) -> Iterator[int]:
         memory.close()
 
 
-@pytest.mark.parametrize("width", [4, 8, 32])
+@pytest.mark.parametrize("width", [2, 4, 8, 32])
 @pytest.mark.parametrize("step", [2, 3, 4])
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.sample(5)
@@ -123,6 +123,17 @@ def test_every_nth_element_up_to_the_end_of_memory(device: Device, kind: str, st
     np.testing.assert_array_equal(out.copy_to_host(), values[::step])
     np.testing.assert_array_equal(found, expected)
     assert told.forms == {remarks.CONTIGUOUS, remarks.STRIDED}
+
+
+def test_two_lanes_far_apart_load_nothing_beyond_the_second_element(device: Device) -> None:
+    """The third of the four vectors of two elements would be the second lane's element and one more."""
+    values = np.arange(8 * 4 - 3, dtype=np.float32)
+    out, apart = to_device(np.zeros(8, np.float32)), to_device(values)
+    with before_a_guard(values.nbytes) as x, config.cpu_form.scope("vectors"), config.cpu_width.scope(2):
+        ctypes.memmove(x, values.ctypes.data, values.nbytes)
+        function = device.load(code(kernel("float", 4), "k", PARAMETERS)).function("k")
+        function.launch(1, 8, pack(function.kernel, out.address, apart.address, x))
+        np.testing.assert_array_equal(out.copy_to_host(), values[::4])
 
 
 def test_parts_have_the_alignment_of_an_element(device: Device) -> None:

@@ -55,12 +55,13 @@ def load_strided(
     not in *mask*.
 
     *members* are the numbers, from 0 on, of all elements of the first lane that are loaded in this way, by whichever
-    instructions: they load the same vectors. The last of these ends with the last member of the last lane: without a
-    mask, no memory beyond that is accessed."""
+    instructions: they load the same vectors. None of these ends behind the last member of the last lane: without a
+    mask, no memory beyond that is accessed. With two lanes four elements apart, the third vector would."""
     width = lanes.width
+    last = (step - 1) * (width - 1) + members[-1]
     whole = lanes.undefined(lanes.type_of(kind))
     for part in range(step):
-        begin = part * width if part < step - 1 else (step - 1) * (width - 1) + members[-1]
+        begin = min(part * width, last)
         at = _element(lanes, kind, place, begin, mask)
         active = None if mask is None else _spread_to(lanes, mask, step, begin, members)
         loaded = lanes.load(kind, at, active, _align_at(align, begin * size_in_memory(kind)))

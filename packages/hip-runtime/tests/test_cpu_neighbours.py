@@ -283,3 +283,55 @@ def test_neighbours_that_are_held_within_limits(
 ) -> None:
     check_clamped(device, kind, taps, masked)
     assert groups == {("load", taps)}
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_neighbours_whose_first_step_is_used_elsewhere(
+    device: Device, groups: set[tuple[str, int]], masked: bool
+) -> None:
+    """LLVM would abort if the addresses were compared: it rewrites the address of the row's second element, which all
+    lanes have in common, as a vector."""
+    take = "br i1 %on, label %do, label %end" if masked else "br label %do"
+    text = f"""
+declare i64 @llvm.smin.i64(i64, i64)
+define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %x, ptr noalias %places, ptr noalias %flags, i64 %n) {{
+entry:
+{GLOBAL_X}
+  %limit = sub i64 %n, 2
+  %f = getelementptr i8, ptr %flags, i64 %i
+  %flag = load i8, ptr %f
+  %on = icmp ne i8 %flag, 0
+  {take}
+do:
+  %second = getelementptr float, ptr %x, i64 1
+  %common = load float, ptr %second
+  %at = getelementptr i64, ptr %places, i64 %i
+  %place = load i64, ptr %at
+  %held = call i64 @llvm.smin.i64(i64 %place, i64 %limit)
+  %p = getelementptr float, ptr %x, i64 %place
+  %q = getelementptr float, ptr %second, i64 %held
+  %v = load float, ptr %p
+  %w = load float, ptr %q
+  %both = fsub float %v, %w
+  %all = fadd float %both, %common
+  %r = getelementptr float, ptr %out, i64 %i
+  store float %all, ptr %r
+  br label %end
+end:
+  ret void
+}}
+"""
+    count, size = 96, 50
+    values = np.arange(size, dtype=np.float32) ** 2
+    order = np.random.default_rng(5).integers(0, size - 1, count)
+    order[[17, 60]] = size - 1
+    flags = np.random.default_rng(6).integers(0, 2, count).astype(np.int8)
+    flags[[17, 60]] = 1
+    x, places, marks, out = map(to_device, (values, order, flags, np.zeros(count, np.float32)))
+    with config.cpu_form.scope("vectors"):
+        names = [("out", "ptr"), ("x", "ptr"), ("places", "ptr"), ("flags", "ptr"), ("n", "i64")]
+        function = device.load(code(text, "k", names)).function("k")
+        function.launch(2, BLOCK, pack(function.kernel, out.address, x.address, places.address, marks.address, size))
+    expected = values[order] - values[np.minimum(order, size - 2) + 1] + values[1]
+    np.testing.assert_array_equal(out.copy_to_host(), np.where((flags != 0) | (not masked), expected, 0))
+    assert ("load", 2) in groups

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.analyses.address_terms import take_apart
 from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.indirect_addresses import find_indirect_address
@@ -17,6 +18,7 @@ from hip_runtime.drivers.cpu.analyses.neighbours import (
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
+from hip_runtime.drivers.cpu.llvmir import I64
 from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
 from hip_runtime.drivers.cpu.vectorize.indirect_loads import load_indirectly
 from hip_runtime.drivers.cpu.vectorize.linear_accesses import load_linear, store_linear
@@ -108,14 +110,15 @@ class ApartAccesses(SingleLane):
             self.written_ahead.add(value)
         first, *others = group.members
         holds = self._are_neighbours(first, others)
+        places = [self.vector(member.operands[0]) for member in group.members]  # which both ways take
         with self.builder.if_else(holds) as (guessed, otherwise):
             with guessed:
                 near = self._load_group(group, first)
                 near_block = self.builder.block
             with otherwise:
                 far = [
-                    self.lanes.gather(member.type, self.vector(member.operands[0]), self.mask, member.align or 1)
-                    for member in group.members
+                    self.lanes.gather(member.type, place, self.mask, member.align or 1)
+                    for member, place in zip(group.members, places, strict=True)
                 ]
                 far_block = self.builder.block
         found = []
@@ -129,15 +132,51 @@ class ApartAccesses(SingleLane):
     def _are_neighbours(self, first: Instruction, others: list[Instruction]) -> ir.Value:
         """Whether what *others* load follows what *first* loads, in all active lanes."""
         builder, lanes = self.builder, self.lanes
-        places = self.vector(first.operands[0])
+        number = self._find_number(first.operands[0])
         apart = lanes.no_lanes()
-        for number, other in enumerate(others, 1):
-            expected = shifted(lanes, places, number * self.shapes.size_of(first.type))
-            differs = builder.icmp_unsigned("!=", self.vector(other.operands[0]), expected)
+        for place, other in enumerate(others, 1):
+            expected = builder.add(number, lanes.splat(I64(place * self.shapes.size_of(first.type))))
+            differs = builder.icmp_unsigned("!=", self._find_number(other.operands[0]), expected)
             apart = builder.or_(apart, differs)
         if self.mask is not None:
             apart = builder.select(self.mask, apart, lanes.no_lanes())
         return builder.not_(lanes.any(lanes.freeze(apart)))
+
+    def _find_number(self, pointer: Value) -> ir.Value:
+        """The address *pointer* of each lane, which `_has_number`, as a number.
+
+        Not by converting the vector of addresses: LLVM compares two of these by what each is beyond an address that
+        both are computed from. If that is two steps away, and the first step, which is the same for all lanes, is used
+        elsewhere, it replaces the scalar there by a vector, and aborts (LLVM 22, ``EmitGEPOffsets`` of
+        ``InstCombine``)."""
+        builder, lanes = self.builder, self.lanes
+        shape = self.shapes.of(pointer, self.block)
+        if shape is not VARYING:
+            return lanes.spread(builder.ptrtoint(self.scalar(pointer), I64), shape)
+        assert isinstance(pointer, Instruction)
+        base, *indices = pointer.operands
+        known = self._constant_step(pointer)
+        if known is not None:
+            return builder.add(self._find_number(base), lanes.splat(I64(known)))
+        size = lanes.splat(I64(self.shapes.size_of(pointer.source_type)))
+        return builder.add(self._find_number(base), builder.mul(self.vector(indices[0]), size))
+
+    def _has_number(self, pointer: Value) -> bool:
+        """Whether *pointer* is computed in this block from an address that lanes have in common, or in steps, by adding
+        to it."""
+        if self.shapes.of(pointer, self.block) is not VARYING:
+            return True
+        if not isinstance(pointer, Instruction) or pointer.opcode != "getelementptr":
+            return False
+        if self.shapes.homes[pointer] is not self.block or not self._has_number(pointer.operands[0]):
+            return False
+        is_step = len(pointer.operands) == 2 and pointer.operands[1].type == I64
+        return is_step or self._constant_step(pointer) is not None
+
+    def _constant_step(self, pointer: Instruction) -> int | None:
+        """How many bytes *pointer* is behind what it is computed from, if that is a constant."""
+        size_of = self.shapes.size_of
+        return take_apart(pointer, size_of).minus(take_apart(pointer.operands[0], size_of)).number
 
     def store_apart(self, store: Instruction) -> None:
         """Store what *store*, whose lanes are apart, stores; or leave it to a later one of a neighbour."""
@@ -161,7 +200,12 @@ class ApartAccesses(SingleLane):
             self._neighbours = find_neighbours(
                 self.block, self.is_apart, self._most_at_once, self.shapes.size_of, self._guess
             )
-        return self._neighbours.get(access)
+        found = self._neighbours.get(access)
+        return None if found is not None and found.is_guessed and not self._can_compare(found) else found
+
+    def _can_compare(self, group: Neighbours) -> bool:
+        """Whether it can be asked where the members of *group* are."""
+        return all(self._has_number(member.operands[0]) for member in group.members)
 
     def _guess(self, value: Instruction) -> Value | None:
         return guess_index(value, lambda operand: self.shapes.of(operand, self.block) is VARYING)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def contexts(x: Any) -> Any:
 @row(
     SECTION,
     "text that is made while the kernel runs",
-    refused="makes a new array",
+    refused="makes no text",
     instead="`print` makes text of its arguments",
 )
 def texts(x: Any) -> Any:
@@ -125,8 +126,8 @@ def python_itself(x: Any) -> Any:
     SECTION,
     "`random` and `np.random`",
     FLOATS,
-    refused="np.random.random cannot",
+    refused="random cannot be used in a kernel",
     instead="`hip.random`, with a state for each thread",
 )
 def random_numbers(x: Any) -> Any:
-    return np.random.random() + x
+    return random.random() + x

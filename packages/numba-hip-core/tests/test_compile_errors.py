@@ -35,6 +35,8 @@ BEFORE = """
 import math
 import random
 import time
+from random import uniform
+from time import time as now
 
 import numpy as np
 from numba import hip
@@ -121,7 +123,7 @@ MISTAKES = [
     Mistake("a[0] = POINT.x", OBJECT),
     Mistake("class P: pass\na[0] = 1", OBJECT),
     Mistake("x = '%d' % a[0]\nprint(x)", TEXT),
-    Mistake("x = f'{a[0]}'\nprint(x)", f"not a text: {TEXT}", "print(x)"),
+    Mistake("x = f'{a[0]}'\nprint(x)", TEXT, "x = f'{a[0]}'"),
     Mistake("a[0] = 1\nx = f'{a[0]:.2f}'\nprint(x)", TEXT, "x = f'{a[0]:.2f}'"),
     Mistake("print(f'{a[0]:.3q}')", "takes no format '.3q' of a float64: .*; formats are those of Python's numbers"),
     Mistake("print(f'{a[0]:d}')", "takes no format 'd' of a float64"),
@@ -136,6 +138,13 @@ MISTAKES = [
     Mistake("print('{'.format(a[0]))", "Single '{' encountered"),
     Mistake("x = '{}'.format(a[0])\nprint(x)", TEXT),
     Mistake("x = 'abc'.upper()\nprint(x)", TEXT),
+    Mistake("a[0] = len(f'{a[0]}')", TEXT),
+    Mistake("if str(a[0]) == '1.0':\n    a[0] = 2", TEXT, "if str(a[0]) == '1.0':"),
+    Mistake("a[0] = len(repr(a))", TEXT),
+    Mistake("a[0] = len(str(a.size))", TEXT),
+    Mistake("if 'abc'[a.size - 1] == 'b':\n    a[0] = 2", TEXT, "if 'abc'"),
+    Mistake("raise ValueError(f'bad: {a[0]}')", "what it raises has text in quotes; print takes values"),
+    Mistake("assert a[0] > 5, f'bad: {a[0]}'", "what it raises has text in quotes; print takes values"),
     Mistake("a[0] = int('x')", TEXT),
     Mistake("x = np.zeros(4)\na[0] = x[0]", ALLOCATION),
     Mistake("x = np.empty(4, np.float32)\na[0] = x[0]", ALLOCATION),
@@ -145,7 +154,7 @@ MISTAKES = [
     Mistake("x = a.copy()\na[0] = x[0]", ALLOCATION),
     Mistake("a[0] = np.sort(a)[0]", ALLOCATION),
     Mistake("if a > 0:\n    a[0] = 1", ALLOCATION),
-    Mistake("a[0] = helper(a[0])", "Untyped global name 'helper'.*put @hip.jit.device=True. above helper .*:22"),
+    Mistake("a[0] = helper(a[0])", "Untyped global name 'helper'.*put @hip.jit.device=True. above helper .*:24"),
     Mistake("a[0] = NUMBERS[0]", "NUMBERS is a list, .*: make it a tuple, .*or an array"),
     Mistake("a[0] = TABLE['a']", f"Untyped global name 'TABLE'.*{DICT}"),
     Mistake("i = hip.gird(1)\na[i] = 0", "hip has no gird; did you mean 'grid'"),
@@ -184,6 +193,10 @@ MISTAKES = [
     Mistake("hip.synchronize()", "hip.synchronize is for the host"),
     Mistake("a[0] = time.time()", "time.time cannot be used in a kernel: call it before.*hip.clock64"),
     Mistake("a[0] = np.random.rand()", "np.random.rand cannot be used in a kernel.*hip.random"),
+    Mistake("a[0] = random.random()", "random.random cannot be used in a kernel.*hip.random has generators"),
+    Mistake("a[0] = random.gauss(0, 1)", "random.gauss cannot be used in a kernel"),
+    Mistake("a[0] = uniform(0, 1)", "uniform is a function of Python's module random and runs on the host.*hip.random"),
+    Mistake("a[0] = now()", "now is a function of Python's module time and runs on the host.*hip.clock64"),
     Mistake("open('x')", "open is Python's own and runs on the host"),
     Mistake("a[0] = eval('1')", "eval is Python's own and runs on the host"),
     Mistake("hip.atomic.add(a, 0, 'x')", "Cannot cast 'x' to float64"),

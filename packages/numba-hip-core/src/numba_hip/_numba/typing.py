@@ -76,12 +76,16 @@ ON_DEMAND = ("numba.np.arraymath", "numba.np.types.datetime_registry")
 have this module. Importing them takes up to half a second."""
 
 HOST_ONLY = (
-    "numba.cpython.heapq", "numba.cpython.setobj", "numba.experimental.jitclass.base", "numba.misc.gdb_hook",
-    "numba.np.linalg", "numba.np.polynomial", "numba.np.random", "numba.typed",
+    "numba.cpython.heapq", "numba.cpython.randomimpl", "numba.cpython.setobj", "numba.experimental.jitclass.base",
+    "numba.misc.gdb_hook", "numba.np.linalg", "numba.np.polynomial", "numba.np.random", "numba.typed",
 )  # fmt: skip
 """Modules and packages whose declarations ``njit`` imports, for all targets, with code that needs the host: its memory
 management, LAPACK, or the state of its generators. Without a list of them a kernel would compile or not, depending
 on whether the program has used ``njit`` before."""
+
+REPLACED = frozenset({("numba.cpython.builtins", "ol_repr_generic")})
+"""Functions of Numba's, by module and name, whose declarations have a form for kernels here. That of ``repr``, and so
+of ``str`` and f-strings, gives ``<object type:float64>`` for a value whose text it cannot make."""
 
 
 def import_more_functions() -> bool:
@@ -106,6 +110,8 @@ class DeclarationsForKernels(RegistryLoader):
 
 def _is_host_only(template: Any) -> bool:
     defined = getattr(template, "_overload_func", None) or getattr(template, "_definition_func", template)
+    if (getattr(defined, "__module__", None), getattr(defined, "__name__", None)) in REPLACED:
+        return True
     return any(
         _is_of_host(getattr(value, "__module__", None) or "") for value in (defined, getattr(template, "key", None))
     )

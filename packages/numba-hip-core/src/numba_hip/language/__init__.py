@@ -64,6 +64,7 @@ def _load_features() -> None:
         shared,
         sorting,
         sync,
+        text_values,
         thread_index,
         timing,
         transposition,

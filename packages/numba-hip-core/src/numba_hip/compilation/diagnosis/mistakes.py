@@ -11,6 +11,7 @@ import math
 import re
 import sys
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,16 @@ from numba_hip.compilation.diagnosis.unsupported_python import (
 from numba_hip.suggestions import hint
 
 MISTAKES = Kinds()
+
+_OF_TEXT = str(Path("numba", "cpython", "unicode.py"))
+"""How the path of Numba's functions of text ends: what they allocate is text."""
+
+_EXCEPTIONS = (
+    "a kernel makes no text while it runs: what it raises has text in quotes; print takes values, and "
+    "error.kernel_fault has the thread"
+)
+
+_BEFORE = "call it before the launch, and pass what it gives"
 
 _COMPUTE_OTHERWISE = "write a loop over the elements, or call it before the launch and pass what it gives"
 
@@ -72,6 +83,9 @@ def _advice_on_value(failure: Failure, name: str, kind_of_value: str) -> str:
         return f"a kernel calls functions that are compiled: put @{our('jit')}(device=True) above {name}{where}"
     if kind_of_value in ("builtin_function_or_method", "type") and hasattr(builtins, name):
         return f"{name} is Python's own and runs on the host: use it before the launch, and pass what it gives"
+    if kind_of_value in ("builtin_function_or_method", "method"):
+        module = getattr(value, "__module__", None) or type(getattr(value, "__self__", None)).__module__
+        return f"{name} is a function of Python's module {module} and runs on the host: {_BEFORE}{_instead(module)}"
     advice = {
         "type": CLASSES,
         "dict": f"{DICTS}; constants can be in tuples",
@@ -142,12 +156,14 @@ def _host_function(failure: Failure, found: re.Match[str]) -> str:
         return f"{shown} has no {name}{hint(name, _public(module))}"
     if module_name.partition(".")[0] == "numba_hip":
         return f"{shown}.{name} is for the host: call it before the launch, and pass what it gives to the kernel"
-    known = {
-        "time": f"; {our('clock64')}() counts cycles",
-        "numpy.random": f"; {our('random')} has generators for kernels",
-    }
-    advice = known.get(module_name, "")
-    return f"{shown}.{name} cannot be used in a kernel: call it before the launch, and pass what it gives{advice}"
+    return f"{shown}.{name} cannot be used in a kernel: {_BEFORE}{_instead(module_name)}"
+
+
+def _instead(module: str) -> str:
+    """What kernels have instead of the functions of a *module* of the host's."""
+    if module == "time":
+        return f"; {our('clock64')}() counts cycles"
+    return f"; {our('random')} has generators for kernels" if module in ("random", "_random", "numpy.random") else ""
 
 
 @MISTAKES.enter(r"Unknown attribute '(\w+)' of type (.*)")
@@ -221,9 +237,14 @@ def _print(failure: Failure, found: re.Match[str]) -> str:
 
 
 @MISTAKES.enter(
-    r"^(?:RequireLiteralValue: )?(this makes a new array|Cannot modify readonly|cannot index|\w+\.)", of_tried=True
+    r"^(?:RequireLiteralValue: )?"
+    r"(this makes a new array|a kernel makes no text|Cannot modify readonly|cannot index|\w+\.)",
+    of_tried=True,
 )
 def _own_words(failure: Failure, found: re.Match[str]) -> str | None:
+    makes_text = any(function.filename.endswith(_OF_TEXT) for function in failure.message.functions)
+    if makes_text or found[0].startswith("a kernel makes no text"):
+        return _EXCEPTIONS if failure.has(ast.Raise, ast.Assert) else TEXT
     if found[1].startswith("this makes"):
         call = failure.message.call
         return construct_in(call) or (f"{call.partition('(')[0]}: {TEXT}" if "unicode" in call else found.string)

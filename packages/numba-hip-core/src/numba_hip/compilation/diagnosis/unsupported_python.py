@@ -6,13 +6,11 @@ import re
 from collections.abc import Callable
 
 from hip_runtime.said_names import our
+from numba_hip.language.text_values import NO_TEXT
 
 DICTS = "a kernel has no dictionaries: use arrays, a named tuple, or a record"
 SETS = "a kernel has no sets: use an array of flags, or a tuple"
-TEXT = (
-    "a kernel makes no text while it runs: write it in the call of print, which takes numbers, text in quotes and "
-    "f'{i}: {x:.3f}'"
-)
+TEXT = NO_TEXT
 TRY = (
     "a kernel has no try: test what could go wrong before it does (if y != 0: ...); what a thread raises, the launch "
     "raises"

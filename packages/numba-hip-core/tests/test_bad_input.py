@@ -4,12 +4,21 @@ import gc
 
 import numpy as np
 import pytest
+from numba.core import types
 from numba.core.errors import NumbaError, TypingError
 
 import numba_hip as hip
 from hip_devicelib.errors import UnknownTargetError
 from hip_runtime.errors import LaunchError, OutOfDeviceMemoryError, UnknownDeviceError
-from numba_hip.errors import KernelArgumentError, KernelSignatureError, OptionError, OutputError
+from numba_hip.compilation.options import SWITCHES
+from numba_hip.errors import (
+    KernelArgumentError,
+    KernelSignatureError,
+    NotAFunctionError,
+    OptionError,
+    OutputError,
+    SignatureError,
+)
 
 TAKEN_BY_HIP = 0 if hip.get_current_device().is_cpu else 2 << 20
 """The HIP runtime takes memory for itself when it comes to it."""
@@ -185,6 +194,92 @@ def test_options():
         hip.jit(launch_bounds=4096)
     with pytest.raises(TypeError, match="hip.jit takes a Python function"):
         hip.jit(3)
+    with pytest.raises(OptionError, match="extensions is 3; it can be a list of objects"):
+        hip.jit(extensions=3)
+
+
+@pytest.mark.parametrize("name", [*sorted(SWITCHES - {"debug"}), "device"])
+def test_switches_are_on_or_off(name):
+    for wrong in ("no", "", [True], 1.0):
+        with pytest.raises(OptionError, match=f"{name} is .*; it can be True or False"):
+            hip.jit(**{name: wrong})
+    for right in (True, False, 1, 0, np.True_):
+        hip.jit(**{name: right})
+
+
+def test_flags_of_fastmath():
+    for wrong in ("fast", {"nan"}, {"nnan": True, "nan": True}, ["nnan"], 0.5):
+        with pytest.raises(OptionError, match="fastmath is .*; the only word is 'ulp4', .* a set of 'afn'"):
+            hip.jit(fastmath=wrong)
+    for right in (1, np.True_, None, {"nnan": True}, frozenset({"nnan"})):
+        array = np.ones(1)
+        hip.jit(fastmath=right)(add_one.py_func)[1, 1](array, 1.0)
+        assert array[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("signature", "says"),
+    [
+        ("float64[:]", r"'float64\[:\]': array.float64, 1d, A. is a type, and a signature lists those of all"),
+        ([types.int32], "int32 is a type, and a signature lists those of all arguments; write it as in 'void"),
+        (("int32", types.int32), "'int32' is no type"),
+        ("void(int32, 3)", "3 is no type"),
+        ("void(int32.x)", "no attribute 'x'; write it as in"),
+        ("3", "it is of type int; write it as in"),
+    ],
+)
+def test_what_is_no_signature(signature, says):
+    with pytest.raises(SignatureError, match=says):
+        hip.jit(signature)(add_one.py_func)
+
+
+def test_a_signature_of_another_number_of_arguments():
+    for signature in ("void()", "void(float64[:])", "void(float64[:], float64, float64)"):
+        with pytest.raises(
+            KernelSignatureError, match=r"mismatch: kernel add_one takes 2 arguments \(.*, .*\); the sig"
+        ):
+            hip.jit(signature)(add_one.py_func)
+    with pytest.raises(KernelSignatureError, match="at least 1 arguments"):
+        hip.jit("void()")(lambda first, *rest: None)
+
+
+def test_what_is_no_function_to_compile():
+    class Counter:
+        step = 1
+
+        def count(self, values):
+            values[0] += self.step
+
+    with pytest.raises(NumbaError, match="knows no self, the object .*: decorate a function, and pass what it needs"):
+        hip.jit(Counter().count)[1, 1](np.zeros(1))
+    with pytest.raises(NotAFunctionError, match=r"got int32: a signature is text, .* or a tuple of types"):
+        hip.jit(types.int32)
+    with pytest.raises(NotAFunctionError, match="takes a Python function"):
+        hip.compile(3, "void()", target="gfx942")
+    with pytest.raises(KernelSignatureError, match="was given return type float64; it can be void only"):
+        hip.compile(lambda values: None, "float64(float64[:])", target="gfx942")
+    with pytest.raises(KernelSignatureError, match="is a generator"):
+        hip.compile(counts_up, "void(int64)", target="gfx942")
+
+
+def counts_up(count):
+    yield count
+
+
+RAW = np.zeros(2, "V7")
+NESTED = np.zeros(2, [("number", "f4"), ("raw", "V3")])
+LONG = np.zeros(2, [("number", np.longdouble)])
+
+
+def test_elements_that_are_bytes():
+    kernel = hip.jit(lambda a: None)
+    for array, says in (
+        (RAW, "argument 'a' is an array of dtype .*V7, which is bytes without a meaning; .*view"),
+        (NESTED, "has the field 'raw' of dtype .*V3, which is bytes without a meaning"),
+        (LONG, "has the field 'number' of dtype float128, which has longer numbers"),
+    ):
+        with pytest.raises(KernelArgumentError, match=says):
+            kernel[1, 1](array)
 
 
 def test_launch_bounds_limit_the_block(values):
@@ -244,3 +339,20 @@ def test_unknown_outputs():
         hip.compile(add_one, "(float64[:], float64)", output="ptx")
     with pytest.raises(OutputError, match="the CPU device has no object files"):
         hip.compile(add_one, "(float64[:], float64)", target="cpu", output="object")
+
+
+def test_elements_that_no_ufunc_and_no_reduction_takes():
+    double, add = hip.vectorize(["float64(float64)"])(lambda x: 2 * x), hip.reduce(lambda x, y: x + y)
+    for array, says in (
+        (np.zeros(2, ">f8"), "dtype >f8 has its bytes in the order of other machines"),
+        (np.zeros(2, np.longdouble), "dtype float128 has longer numbers than devices have"),
+        (RAW, "is bytes without a meaning"),
+        (np.array([1, None]), "holds Python objects"),
+    ):
+        with pytest.raises(TypeError, match=says):
+            double(array)
+    with pytest.raises(TypeError, match="dtype >f8 has its bytes in the order of other machines"):
+        add(np.zeros(2, ">f8"))
+    with pytest.raises(TypeError, match="init is None; it has to be a number that float64 has, 0 by default"):
+        add(np.ones(2), init=None)
+    assert add([1, 2]) == 3

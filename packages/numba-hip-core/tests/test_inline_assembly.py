@@ -148,7 +148,7 @@ def test_arguments_are_checked_and_converted():
             "signature has 2 parameters, <lambda> 1",
         ),
         (lambda: hip.asm("(int32,)", "", ""), AssemblyError, "it has a result, too"),
-        (lambda: hip.asm(3, "", ""), AssemblyError, "signature is 3; it has a result, too"),
+        (lambda: hip.asm(3, "", ""), SignatureError, "signature 3: it is of type int"),
         (lambda: hip.asm("int8(int32)", "", ""), AssemblyError, "signature has int8; assembly takes and gives"),
         (lambda: hip.asm("int32(int32[:])", "", ""), AssemblyError, "signature has array"),
         (lambda: hip.asm("Tuple((int32, int8))(int32)", "", ""), AssemblyError, "signature has int8"),

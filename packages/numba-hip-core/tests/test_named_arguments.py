@@ -46,7 +46,7 @@ def test_arguments_by_name(simulated: bool) -> None:
 def test_names_that_do_not_fit() -> None:
     kernel, out = hip.jit(fill)[1, 4], np.zeros(4)
     for args, named, says in (
-        ((out,), {"frist": 1.0}, "is launched without the argument 'first'"),
+        ((out,), {"frist": 1.0}, "without the argument 'first', and has no parameter 'frist'; did you mean 'first'"),
         ((out, 1.0), {"setp": 1.0}, r"has no parameter 'setp'; did you mean 'step'\?; it takes \(out, first, step\)"),
         ((out, 1.0), {"out": out}, "argument 'out' is passed by position and by name"),
         ((out,), {"step": 1.0}, "is launched without the argument 'first'"),

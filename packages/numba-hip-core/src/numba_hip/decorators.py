@@ -10,7 +10,7 @@ from hip_runtime import config as runtime_config
 from numba_hip import config
 from numba_hip._numba.typing import is_signature
 from numba_hip.advisory_warnings import advise_on_needless, advise_on_options
-from numba_hip.compilation.options import NEEDLESS, CompileOptions
+from numba_hip.compilation.options import NEEDLESS, CompileOptions, check_switch
 from numba_hip.dispatch.argument_extensions import ArgumentExtension
 from numba_hip.dispatch.decorated_function import python_function
 from numba_hip.dispatch.dispatcher import Dispatcher
@@ -173,6 +173,7 @@ def jit(
     if "func_or_sig" in options:  # Numba's name for the parameter
         function_or_signature = options.pop("func_or_sig")
     chosen = CompileOptions.of_jit(_without_needless(options))
+    check_switch("device", device)
     advise_on_options(chosen)
     make = partial(_dispatcher, options=chosen, device=device, extensions=_checked(extensions, device))
     signatures: list[Any]
@@ -197,7 +198,12 @@ def _without_needless(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _checked(extensions: Iterable[ArgumentExtension] | None, device: bool) -> list[ArgumentExtension]:
-    found = list(extensions or ())
+    try:
+        found = list(extensions or ())
+    except TypeError:
+        raise OptionError(
+            f"extensions is {extensions!r}; it can be a list of objects with a method prepare_args"
+        ) from None
     for extension in found:
         if not callable(getattr(extension, "prepare_args", None)):
             raise OptionError(f"extensions have a method prepare_args; a {type(extension).__name__} has none")

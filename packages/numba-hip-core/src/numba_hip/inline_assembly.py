@@ -14,7 +14,7 @@ from numba.core.typing.templates import Signature
 from numba_hip import config
 from numba_hip._numba.typing import normalize_signature
 from numba_hip.dispatch.function_checks import check_function
-from numba_hip.errors import AssemblyError, SignatureError, without_own_frames
+from numba_hip.errors import AssemblyError, without_own_frames
 from numba_hip.extending import intrinsic
 
 Text = str | Mapping[str, str]
@@ -59,12 +59,7 @@ def asm(
 
 
 def _types_of(signature: Any) -> tuple[tuple[types.Type, ...], types.Type]:
-    try:
-        parameters, result = normalize_signature(signature)
-    except SignatureError:
-        raise
-    except TypeError:  # Numba's, which does not say what a signature looks like
-        parameters, result = (), None
+    parameters, result = normalize_signature(signature)
     if result is None:
         raise AssemblyError(f"signature is {signature!r}; it has a result, too: 'int32(int32, int32)' or 'void(int32)'")
     results = tuple(result) if isinstance(result, types.BaseTuple) else () if result is types.void else (result,)

@@ -16,7 +16,7 @@ from numba.core.typing import cmathdecl, enumdecl, mathdecl, npydecl
 from numba.core.typing.builtins import NumberClassAttribute
 from numba.core.typing.context import BaseContext
 from numba.core.typing.context import CallStack as NumbaCallStack
-from numba.core.typing.templates import RegistryLoader, fold_arguments
+from numba.core.typing.templates import RegistryLoader, Signature, fold_arguments
 from numba.core.typing.typeof import Purpose
 from numba.np.numpy_support import FROM_DTYPE, as_dtype, from_dtype
 
@@ -37,19 +37,39 @@ _NAMES = {**vars(types), COMPLEX32.name: COMPLEX32}
 
 def normalize_signature(signature: Any) -> tuple[tuple[types.Type, ...], types.Type | None]:
     """Argument types, and the result type if there is one, of a signature in any form. Raises `SignatureError`."""
+    parsed = _evaluated(signature) if isinstance(signature, str) else signature
     try:
-        if isinstance(signature, str):
-            signature = eval(signature, {}, _NAMES)  # as Numba does
-        args, result = sigutils.normalize_signature(signature)
+        args, result = sigutils.normalize_signature(parsed)
+    except TypeError:
+        raise SignatureError(f"signature {signature!r}: {_problem_of(parsed)}; {_AS_IN}") from None
+    return tuple(args), result
+
+
+_AS_IN = "write it as in 'void(float32[:], int64)'"
+
+
+def _evaluated(signature: str) -> Any:
+    """What a signature that is text stands for, as Numba finds it: as an expression with the names of types."""
+    try:
+        return eval(signature, {}, _NAMES)
     except NameError as error:
         name = str(error.name)
         known = [known for known, kind in vars(types).items() if isinstance(kind, types.Type)]
         raise SignatureError(f"signature {signature!r}: there is no type {name}{hint(name, known)}") from None
     except SyntaxError as error:
-        raise SignatureError(
-            f"signature {signature!r}: {error.msg}; write it as in 'void(float32[:], int64)'"
-        ) from None
-    return tuple(args), result
+        raise SignatureError(f"signature {signature!r}: {error.msg}; {_AS_IN}") from None
+    except Exception as error:  # whatever an expression may raise that is none of types, such as 'int32[3]'
+        raise SignatureError(f"signature {signature!r}: {error}; {_AS_IN}") from None
+
+
+def _problem_of(parsed: Any) -> str:
+    """Why *parsed* is no signature."""
+    if isinstance(parsed, types.Type):
+        return f"{parsed} is a type, and a signature lists those of all arguments"
+    members = (*parsed.args, parsed.return_type) if isinstance(parsed, Signature) else parsed
+    if isinstance(members, tuple):
+        return f"{next(one for one in members if not isinstance(one, types.Type))!r} is no type"
+    return f"it is of type {type(parsed).__name__}"
 
 
 def add_conversions(kind: types.Type, wider: Sequence[types.Type], others: Sequence[types.Type]) -> None:

@@ -139,6 +139,11 @@ def _problem_of_elements(dtype: np.dtype[Any]) -> str:
     if base.kind in "mM" and (step := np.datetime_data(base)[1]) != 1:
         known = base.name.replace(f"[{step}", "[")
         return f"counts in steps of {step} units, and kernels in one: pass .astype({known!r})"
+    if base.type is np.void and base.names is None:
+        return "is bytes without a meaning; kernels take numbers and records: pass a .view(...) of such a type"
+    for field in base.names or ():
+        if problem := _problem_of_elements(base[field]):
+            return f"has the field {field!r} of dtype {base[field]}, which {problem}"
     return ""
 
 
@@ -297,7 +302,7 @@ def _remedy(value: Any, name: str) -> str:
         return "; of an enumeration they take members whose values are numbers of one type, or tuples of them"
     if isinstance(value, np.generic) and (problem := _problem_of_elements(value.dtype)):
         return f": dtype {value.dtype} {problem}"
-    return "; np.asarray gives an array of what is in it" if hasattr(value, "__array__") else ""
+    return "; np.asarray gives an array of what is in it" if hasattr(type(value), "__array__") else ""
 
 
 def argument_type(value: Any, name: str, *, hinted: bool = False) -> types.Type:

@@ -21,7 +21,7 @@ from hip_runtime.copying import check_dtype
 from hip_runtime.layout import dense
 from hip_runtime.memory import Buffer
 from hip_runtime.stream import find_stream
-from numba_hip._numba.typing import from_dtype
+from numba_hip.arguments.argument_types import element_type
 from numba_hip.decorators import jit
 from numba_hip.dispatch.dispatcher import Dispatcher
 from numba_hip.dispatch.launch import ConfiguredKernel
@@ -105,7 +105,11 @@ class Reduce:
         count: Any = shape[0] if size is None else size
         if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= shape[0]:
             raise ValueError(f"size is {size!r}; the array has {shape[0]} elements")
+        if not hasattr(arr, "dtype"):
+            arr = np.asarray(arr)
         dtype = arr.dtype
+        if init is None:  # NumPy makes NaN of it
+            raise TypeError(f"init is None; it has to be a number that {dtype} has, 0 by default")
         kernels = self._kernels.get(dtype) or self._make_kernels(dtype)
         on = None if stream is None else find_stream(stream)
         start = kernels.zero if type(init) is int and not init else dtype.type(init)
@@ -165,7 +169,8 @@ class Reduce:
         kernels.last[1, BLOCK, stream](arr, count, target, start)
 
     def _make_kernels(self, dtype: Any) -> Kernels:
-        last = _last_kernel(self._functor, from_dtype(dtype))
+        check_dtype(dtype)
+        last = _last_kernel(self._functor, element_type(dtype))
         made = self._kernels[dtype] = Kernels(_column_kernel(self._functor), last, last[1, BLOCK], dtype.type(0))
         return made
 

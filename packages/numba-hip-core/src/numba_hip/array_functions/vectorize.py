@@ -13,7 +13,8 @@ from numba.core import types
 
 from hip_runtime import DeviceArray, Stream, current_device, is_device_array
 from hip_runtime.said_names import our
-from numba_hip._numba.typing import from_dtype, is_signature, normalize_signature
+from numba_hip._numba.typing import is_signature, normalize_signature
+from numba_hip.arguments.argument_types import element_type
 from numba_hip.array_functions.elementwise import (
     WEAK,
     Operand,
@@ -181,17 +182,10 @@ class HipUFunc:
 
 
 def _type_of(value: Any) -> types.Type:
-    dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
-    try:
-        return _from_dtype(np.dtype(dtype))
-    except NotImplementedError:
-        raise TypeError(f"kernels do not compute with a {type(value).__name__} of dtype {dtype}") from None
+    return _of_elements(np.dtype(value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype))
 
 
-@lru_cache(64)
-def _from_dtype(dtype: np.dtype[Any]) -> types.Type:
-    found: types.Type = from_dtype(dtype)
-    return found
+_of_elements = lru_cache(64)(element_type)
 
 
 def _check_out(function: str, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
+import numpy as np
+
 from hip_runtime import config as runtime_config
 from hip_runtime.said_names import our
 from numba_hip import config
@@ -74,9 +76,10 @@ class CompileOptions:
             if given["debug"] != "race":
                 raise OptionError(f"debug is {given['debug']!r}; it can be a bool, or 'race'")
             given = {**given, "debug": False, "races": True}
+        for name in SWITCHES & given.keys():
+            check_switch(name, given[name])
         given["shared_memory_carveout"] = _named_carveout(given.get("shared_memory_carveout"))
-        _check_fastmath(given.get("fastmath", False))
-        given["fastmath"] = _with_fusion(given.get("fastmath", False), given.get("fma"))
+        given["fastmath"] = _with_fusion(_checked_fastmath(given.get("fastmath", False)), given.get("fma"))
         options = cls(**given)
         if options.inline not in ("never", "always") and not callable(options.inline):
             raise OptionError(f"inline is {options.inline!r}; it can be 'never', 'always', a bool or a cost model")
@@ -211,17 +214,40 @@ def _describe_unknown(unknown: list[str], known: list[str]) -> str:
     return f"{our('jit')} has no option {', '.join(described)}; it knows {', '.join(known)}"
 
 
+SWITCHES = frozenset(
+    {"opt", "debug", "forceinline", "cache", "lto", "boundscheck", "exceptions", "lineinfo", "host_atomics",
+     "unsafe_fp_atomics", "races"}
+)  # fmt: skip
+"""Options that are on or off."""
+
+
+def check_switch(name: str, value: Any) -> None:
+    """`OptionError` for what is neither on nor off. Whatever is not empty would pass for on: ``boundscheck="no"``."""
+    if value is not None and not isinstance(value, (int, np.bool_)):  # a level, as of opt=3, is on
+        raise OptionError(f"{name} is {value!r}; it can be True or False")
+
+
 ALL_BUT_FUSION = frozenset({"nnan", "ninf", "nsz", "arcp", "afn", "reassoc"})
 """LLVM's fast-math flags, without the one that lets a product and a sum become one operation."""
 
 
-def _check_fastmath(fastmath: Any) -> None:
-    """`OptionError` for a word that does not exist."""
-    if isinstance(fastmath, str) and fastmath != ULP4:
+def _checked_fastmath(fastmath: Any) -> Any:
+    """*fastmath*, as a bool where it is a number. `OptionError` for a word or a flag that does not exist."""
+    if isinstance(fastmath, (int, np.bool_)):
+        return bool(fastmath)
+    flags = {"fast", "contract", ULP4} | ALL_BUT_FUSION
+    if isinstance(fastmath, str):
+        known = fastmath == ULP4
+    elif isinstance(fastmath, (set, frozenset, dict)):
+        known = set(fastmath) <= flags
+    else:
+        known = fastmath is None
+    if not known:
         raise OptionError(
             f"fastmath is {fastmath!r}; the only word is {ULP4!r}, otherwise it can be a bool, or a set of "
-            f"{', '.join(map(repr, ('fast', *sorted(ALL_BUT_FUSION | {'contract'}), ULP4)))}"
+            f"{', '.join(map(repr, sorted(flags)))}"
         )
+    return fastmath
 
 
 def _with_fusion(fastmath: Any, fma: Any) -> Any:

@@ -9,6 +9,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from numba.core import types
+
 from hip_runtime.said_names import our
 from numba_hip.dispatch.dispatcher import Dispatcher
 from numba_hip.errors import NotAFunctionError
@@ -19,6 +21,7 @@ _ADVICE: dict[type, str] = {
     staticmethod: "put @staticmethod above the decorator",
     classmethod: "decorate a function outside of the class",
     property: "decorate a function outside of the class",
+    types.Type: "a signature is text, 'void(float32[:], int64)', or a tuple of types",
     type(len): "write a Python function that calls it",
 }
 """What to do instead, for some of what is no function."""

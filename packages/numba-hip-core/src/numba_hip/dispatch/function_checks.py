@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from numba.core import types
+
 from hip_runtime.said_names import our
 from numba_hip.errors import DeviceFunctionError, KernelSignatureError
 
@@ -25,6 +27,12 @@ def check_function(function: Callable[..., Any], *, device: bool, launched: bool
     if hasattr(function, "__wrapped__"):
         problem += f"; it wraps another function: let {our('jit')} decorate that one, below the other decorator"
     raise error(f"{kind} {function.__qualname__} ({code.co_filename}:{code.co_firstlineno}) {problem}")
+
+
+def check_result(name: str, return_type: types.Type | None) -> None:
+    """`KernelSignatureError` for a signature of the kernel *name* with a result."""
+    if return_type not in (None, types.none):
+        raise KernelSignatureError(f"kernel {name} was given return type {return_type}; it can be void only")
 
 
 def _problem_of_code(function: Callable[..., Any], launched: bool) -> str | None:

@@ -18,7 +18,7 @@ from numba_hip._numba.typing import normalize_signature
 from numba_hip.compilation.compiler import explained
 from numba_hip.compilation.kernel_code import KernelCode, compile_kernel
 from numba_hip.compilation.options import CompileOptions
-from numba_hip.dispatch.function_checks import check_function
+from numba_hip.dispatch.function_checks import check_function, check_result
 from numba_hip.dispatch.inspection import Inspection
 from numba_hip.dispatch.launch import Dim3, LaunchConfig
 from numba_hip.dispatch.launch_context import ensure_current_launch_config, note_compilation
@@ -151,10 +151,8 @@ class Overloads(Inspection, KernelCallable):
         current device's when left out."""
         check_function(self.py_func, device=False, launched=True)
         args, return_type = normalize_signature(signature)
-        if return_type not in (None, types.none, types.void):
-            raise KernelSignatureError(
-                f"kernel {self.__name__} was given return type {return_type}; it can be void only"
-            )
+        check_result(self.__name__, return_type)
+        self.parameters.check_count(args)
         return self._compile(tuple(args), current_device().target if target is None else target)
 
     def compile_explicit(self, signatures: Iterable[Any]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from numba_hip.compilation.rest_parameter import rest_of
-from numba_hip.errors import KernelArgumentError
+from numba_hip.errors import KernelArgumentError, KernelSignatureError
 from numba_hip.suggestions import hint
 
 
@@ -33,6 +33,14 @@ class Parameters:
             return self.names
         return (*self.names, *(f"{self.rest}[{index}]" for index in range(more)))
 
+    def check_count(self, args: Sequence[Any]) -> None:
+        """`KernelSignatureError` for a signature with more or fewer types than there are parameters."""
+        if len(args) < len(self.names) or (len(args) > len(self.names) and self.rest is None):
+            raise KernelSignatureError(
+                f"Signature mismatch: kernel {self._kernel} takes {self._count()} ({', '.join(self.names)}); the "
+                f"signature has {len(args)}"
+            )
+
     def place(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """*args* and those *named*, in the order of the parameters; `KernelArgumentError` where that cannot be."""
         left = dict(named)
@@ -43,26 +51,28 @@ class Parameters:
             elif left and self._signature.parameters[name].default is not inspect.Parameter.empty:
                 placed.append(self._signature.parameters[name].default)
             elif left:
-                raise KernelArgumentError(f"kernel {self._kernel} is launched without the argument {name!r}")
+                unknown = next((f", and {self._unknown(other)}" for other in left if other not in self.names), "")
+                raise KernelArgumentError(f"kernel {self._kernel} is launched without the argument {name!r}{unknown}")
             else:
                 break
         for name in left:
             if name in self.names:
                 raise KernelArgumentError(f"kernel {self._kernel}: argument {name!r} is passed by position and by name")
-            raise KernelArgumentError(
-                f"kernel {self._kernel} has no parameter {name!r}{hint(name, self.names)}; it takes "
-                f"({', '.join(self.names)})"
-            )
+            raise KernelArgumentError(f"kernel {self._kernel} {self._unknown(name)}")
         return tuple(placed)
+
+    def _unknown(self, name: str) -> str:
+        return f"has no parameter {name!r}{hint(name, self.names)}; it takes ({', '.join(self.names)})"
 
     def complete(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """*args* with the defaults of the parameters that are left out. Raises `KernelArgumentError` for a wrong number
         of arguments."""
         defaults = [self._signature.parameters[name].default for name in self.names[len(args) :]]
         if (len(args) > len(self.names) and self.rest is None) or inspect.Parameter.empty in defaults:
-            least = "" if self.rest is None else "at least "
             raise KernelArgumentError(
-                f"kernel {self._kernel} takes {least}{len(self.names)} arguments ({', '.join(self.names)}); "
-                f"the launch passes {len(args)}"
+                f"kernel {self._kernel} takes {self._count()} ({', '.join(self.names)}); the launch passes {len(args)}"
             )
         return (*args, *defaults)
+
+    def _count(self) -> str:
+        return f"{'' if self.rest is None else 'at least '}{len(self.names)} arguments"

@@ -16,7 +16,9 @@ from numba_hip.compilation import exported_code
 from numba_hip.compilation.device_function import DeviceFunction
 from numba_hip.compilation.kernel_code import OUTPUTS, KernelCode, compile_kernel
 from numba_hip.compilation.options import CompileOptions
+from numba_hip.dispatch.decorated_function import python_function
 from numba_hip.dispatch.dispatcher import Dispatcher
+from numba_hip.dispatch.function_checks import check_function, check_result
 from numba_hip.errors import OutputError, without_own_frames
 
 hip_runtime.device.LAYERS.add("numba_hip")
@@ -128,13 +130,15 @@ def compile(
         if options:
             chosen = CompileOptions.of_jit({**_as_dict(chosen), **options})
     else:
-        chosen, py_func = CompileOptions.of_jit(options), function
+        chosen, py_func = CompileOptions.of_jit(options), python_function(function)
+    check_function(py_func, device=is_device, launched=not is_device)
     args, result = normalize_signature(signature)
     if is_device:
         made = exported_code.compile_device_function(
             py_func, tuple(args), result, chosen, _target(target), abi=abi or "c", name=(abi_info or {}).get("abi_name")
         )
         return made.output(output), made.return_type
+    check_result(py_func.__name__, result)
     code = compile_kernel(py_func, tuple(args), chosen, _target(target))
     views: dict[str, Callable[[KernelCode], str | bytes]] = {
         "llvm": KernelCode.llvm, "bitcode": lambda made: made.bitcode,

@@ -12,6 +12,7 @@ import re
 import sys
 from itertools import chain
 from pathlib import Path
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,16 @@ def _undefined(failure: Failure, found: re.Match[str]) -> str:
     failure.enter_innermost()
     failure.move_to(lambda node: isinstance(node, ast.Name) and node.id == name)
     return f"{found.string}{hint(name, [*failure.names, *dir(builtins)])}"
+
+
+@MISTAKES.enter(r"Variable '(\w+)' is not defined")
+def _object_of_a_method(failure: Failure, found: re.Match[str]) -> str | None:
+    if not isinstance(failure.function, MethodType):
+        return None
+    return (
+        f"a kernel knows no {found[1]}, the object that its method is of: decorate a function, and pass what it needs "
+        "of the object"
+    )
 
 
 @MISTAKES.enter(r"module 'numpy' has no attribute 'Literal\[")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hip_runtime as rt
-from hip_runtime.errors import ArrayError, ArrayTypeError, CopyError
+from hip_runtime.errors import ArrayError, ArrayTypeError, CopyError, EventTypeError
 
 
 def same(found: Any, expected: Any) -> None:
@@ -75,6 +75,33 @@ def test_fill_of_many_elements(size: int) -> None:
         array[1:-1].fill(rt.to_device(np.zeros(1, kind)), stream)
         around[1:-1] = np.zeros(1, kind)
         assert array.copy_to_host(stream=stream).tobytes() == around.tobytes()
+
+
+def test_arrays_repeated_to_fill_a_shape() -> None:
+    for shape, value in ((3, [1, 2, 3]), ((2, 3), [1, 2, 3]), ((2, 2), np.array([[1], [2]])), (2, np.array([4]))):
+        same(rt.full(shape, value).copy_to_host(), np.full(shape, value))
+    same(rt.full((2, 2), rt.to_device(np.arange(2))).copy_to_host(), np.full((2, 2), np.arange(2)))
+    with pytest.raises(CopyError, match=r"from shape \(2,\) into shape \(3,\)"):
+        rt.full(3, [1, 2])
+    for several in ([1, 2], np.arange(2.0), rt.to_device(np.arange(2.0))):
+        with pytest.raises(
+            CopyError, match=r"fill takes one number, not an array of shape \(2,\): array\[...\] = value"
+        ):
+            rt.zeros(3).fill(several)
+
+
+def test_what_is_no_device_array_to_copy_to() -> None:
+    with pytest.raises(ArrayTypeError, match=r"to is of type ndarray; it must be a device array"):
+        rt.to_device(np.zeros(3), to=np.zeros(3))  # type: ignore[arg-type]
+
+
+def test_what_is_no_event() -> None:
+    event: Any = 3
+    recorded = rt.Event()
+    recorded.record()
+    for wrong in (lambda: recorded.elapsed_time(event), lambda: rt.Stream().wait(event)):
+        with pytest.raises(EventTypeError, match="is 3; it must be an event of"):
+            wrong()
 
 
 def test_conversions() -> None:

@@ -1,5 +1,6 @@
 """The host's side: devices, streams, events, and what the package shows of itself."""
 
+import inspect
 import io
 import math
 import os
@@ -362,3 +363,30 @@ def test_shapes_of_blocks_that_keep_a_device_busy():
 
 def fresh(out):
     out[0] = 1
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("select_device", ["device_id"]),
+        ("event_elapsed_time", ["evtstart", "evtend"]),
+        ("set_memory_manager", ["mm_plugin"]),
+        ("require_context", ["fn"]),
+        ("current_context", ["devnum"]),
+        ("event", ["timing"]),
+        ("to_device", ["obj", "stream", "copy", "to"]),
+        ("device_array", ["shape", "dtype", "strides", "order", "stream"]),
+        ("declare_device", ["name", "sig"]),
+    ],
+)
+def test_arguments_have_numba_cudas_names(name, parameters):
+    """Programs pass them by these."""
+    assert list(inspect.signature(getattr(hip, name)).parameters)[: len(parameters)] == parameters
+
+
+def test_bytes_that_are_no_number():
+    for wrong in ("64", 10.5, None):
+        with pytest.raises(TypeError, match=f"bytesize is {wrong!r}; it must be a whole number of bytes"):
+            hip.current_context().memalloc(wrong)
+    with pytest.raises(TypeError, match="evtstart is 3; it must be an event of hip.event"):
+        hip.event_elapsed_time(3, hip.event())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -10,11 +11,13 @@ import numpy as np
 from hip_runtime import layout as layouts
 from hip_runtime.copying import STAGED_BYTES, check_dtype, to_device
 from hip_runtime.element_values import host_value
-from hip_runtime.errors import ArrayTypeError
+from hip_runtime.errors import ArrayTypeError, CopyError
 
 if TYPE_CHECKING:
     from hip_runtime.array import DeviceArray
     from hip_runtime.stream import Stream
+
+NUMBERS = (int, float, complex, np.generic)
 
 INSTEAD = (
     "a device array is memory for kernels; np.asarray(array) is a copy of it for NumPy, a kernel, "
@@ -42,8 +45,12 @@ class ArrayMethods:
     __slots__ = ()
 
     def fill(self, value: Any, stream: Stream | int | None = None) -> None:
-        """Set all elements to *value*."""
+        """Set all elements to *value*, a number; `CopyError` for an array of more."""
         array = cast("DeviceArray", self)
+        if not isinstance(value, NUMBERS) and math.prod(np.shape(value)) > 1:
+            raise CopyError(
+                f"fill takes one number, not an array of shape {np.shape(value)}: array[...] = value copies it"
+            )
         if not (array.size and (array.is_c_contiguous() or array.is_f_contiguous())):
             array.setitem(..., value, stream)
             return
@@ -79,7 +86,7 @@ class ArrayMethods:
 
 def _fill_start(flat: DeviceArray, value: Any, stream: Stream | int | None) -> int:
     """Set the first elements of *flat* to *value*, and return how many: as many as one copy has that does not wait."""
-    if not isinstance(value, (int, float, complex, np.generic, np.ndarray)):  # maybe on a device
+    if not isinstance(value, (*NUMBERS, np.ndarray)):  # maybe on a device
         flat.setitem(slice(0, 1), value, stream)
         return 1
     flat._check_writable()

@@ -8,14 +8,16 @@ import numpy as np
 
 from hip_runtime import layout as layouts
 from hip_runtime.array import DeviceArray, StreamLike
+from hip_runtime.array_methods import NUMBERS
 from hip_runtime.copying import HostArray, check_dtype, check_fit, host_layout
 from hip_runtime.device import Device, current_device
 from hip_runtime.driver import MemoryKind
-from hip_runtime.errors import ArrayError
+from hip_runtime.errors import ArrayError, ArrayTypeError
 from hip_runtime.host_view import view_memory
 from hip_runtime.interop import as_device_array, host_source, is_device_array
 from hip_runtime.layout import Layout
 from hip_runtime.memory import Buffer
+from hip_runtime.said_names import our
 from hip_runtime.stream import Stream
 
 
@@ -49,10 +51,14 @@ def full(
     *,
     device: Device | None = None,
 ) -> DeviceArray:
-    """A new array with all elements *fill_value*, of its type where *dtype* is None; else as `device_array`."""
+    """A new array with all elements *fill_value*, of its type where *dtype* is None; else as `device_array`. An array
+    is repeated to fill *shape*, as NumPy does it."""
     kind = np.asarray(fill_value).dtype if dtype is None else dtype
     made = device_array(shape, kind, order=order, stream=stream, device=device)
-    made.fill(fill_value)
+    if isinstance(fill_value, NUMBERS) or not np.ndim(fill_value):
+        made.fill(fill_value)
+    else:
+        made.setitem(..., fill_value, stream)
     return made
 
 
@@ -92,6 +98,10 @@ def to_device(
     has a single element on the device, too.
     """
     if to is not None:
+        if not isinstance(to, DeviceArray):
+            raise ArrayTypeError(
+                f"to is of type {type(to).__name__}; it must be a device array, of {our('device_array')}"
+            )
         source: Any = as_device_array(obj) if is_device_array(obj) else host_source(obj)
         check_fit(to, source)
         if copy:

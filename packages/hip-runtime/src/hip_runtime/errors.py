@@ -117,6 +117,10 @@ class EventError(HipRuntimeError):
     """A time requested of an event that was never recorded, or whose work has not finished yet."""
 
 
+class EventTypeError(EventError, TypeError):
+    """An object that is not an event, passed where a time or a wait needs one."""
+
+
 class CaptureError(HipRuntimeError):
     """Something that cannot be part of a graph, or cannot be done while one is captured; or a capture that was lost."""
 

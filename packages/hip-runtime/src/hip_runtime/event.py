@@ -6,6 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, NoReturn
 
 from hip_runtime.device import Device, current_device
+from hip_runtime.errors import EventTypeError
 from hip_runtime.said_names import our
 from hip_runtime.stream_handle import stream_handle
 
@@ -49,4 +50,12 @@ class Event:
 
     def elapsed_time(self, end: Event) -> float:
         """Milliseconds from this point to *end*; `EventError` where one of them is not there yet."""
-        return self.device.driver.elapsed_time(self.handle, end.handle)
+        return self.device.driver.elapsed_time(self.handle, event_handle("end", end))
+
+
+def event_handle(name: str, event: Event) -> int:
+    """The handle of *event*, which is argument *name*; `EventTypeError` for what is no event."""
+    if not isinstance(event, Event):
+        raise EventTypeError(f"{name} is {event!r}; it must be an event of {our('event')}()")
+    handle: int = event.handle
+    return handle

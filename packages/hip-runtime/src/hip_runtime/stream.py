@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from hip_runtime.device import Device, current_device
 from hip_runtime.driver import DEFAULT_STREAM, PER_THREAD_STREAM
 from hip_runtime.errors import HipRuntimeError
-from hip_runtime.event import Event
+from hip_runtime.event import Event, event_handle
 from hip_runtime.graph import Graph
 from hip_runtime.said_names import our
 from hip_runtime.stream_handle import stream_handle
@@ -86,7 +86,7 @@ class Stream:
 
     def wait(self, event: Event) -> None:
         """Work given from now on waits for the last record of *event*."""
-        self.device.driver.wait_event(self.handle, event.handle)
+        self.device.driver.wait_event(self.handle, event_handle("event", event))
 
     def record(self, event: Event | None = None) -> Event:
         """Record *event*, a new one by default, behind the work given so far."""

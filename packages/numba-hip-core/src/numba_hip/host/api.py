@@ -11,6 +11,7 @@ from numba.core import types
 import hip_runtime
 from hip_runtime import Device, Event
 from hip_runtime.errors import HipRuntimeError
+from hip_runtime.event import event_handle
 from numba_hip._numba.typing import normalize_signature
 from numba_hip.compilation import exported_code
 from numba_hip.compilation.device_function import DeviceFunction
@@ -42,9 +43,9 @@ def get_current_device() -> Device:
     return hip_runtime.current_device()
 
 
-def select_device(number: int) -> Device:
-    """Make device *number* the one on which this thread's launches run; returns it."""
-    return hip_runtime.select_device(number)
+def select_device(device_id: int) -> Device:
+    """Make device number *device_id* the one on which this thread's launches run; returns it."""
+    return hip_runtime.select_device(device_id)
 
 
 def detect(file: TextIO | None = None) -> bool:
@@ -82,9 +83,10 @@ def event(timing: bool = True) -> Event:
     return hip_runtime.Event(timing=timing)
 
 
-def event_elapsed_time(start: Event, end: Event) -> float:
+def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
     """Milliseconds between two recorded events."""
-    return start.elapsed_time(end)
+    event_handle("evtstart", evtstart)
+    return evtstart.elapsed_time(evtend)
 
 
 @without_own_frames

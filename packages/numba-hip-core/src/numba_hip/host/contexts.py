@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -12,7 +13,7 @@ import hip_runtime
 from hip_runtime import Buffer, Device, Event, PendingReleases
 from hip_runtime.cuda_array_names import set_memory_pointer
 from hip_runtime.device import active_device, let_go_of_device
-from hip_runtime.errors import HipRuntimeError
+from hip_runtime.errors import ArrayTypeError, HipRuntimeError
 from hip_runtime.module import Function
 from numba_hip.host import memory_managers, streams
 from numba_hip.host.context_state import ContextContents
@@ -95,6 +96,10 @@ class Context(ContextContents):
 
     def memalloc(self, bytesize: int) -> MemoryPointer:
         """*bytesize* bytes of the device, which the result owns."""
+        try:
+            bytesize = operator.index(bytesize)
+        except TypeError:
+            raise ArrayTypeError(f"bytesize is {bytesize!r}; it must be a whole number of bytes") from None
         buffer = self.device.allocate(bytesize)
         return self._note(MemoryPointer(self, buffer.address, bytesize, finalizer=buffer.close))
 
@@ -299,13 +304,13 @@ def current_context(devnum: int | None = None) -> Context:
     return Context(hip_runtime.current_device() if devnum is None else hip_runtime.select_device(devnum))
 
 
-def require_context(function: F) -> F:
-    """Make *function* look for a device before it begins, so that it is not left half done if there is none."""
+def require_context(fn: F) -> F:
+    """Make *fn* look for a device before it begins, so that it is not left half done if there is none."""
 
-    @functools.wraps(function)
+    @functools.wraps(fn)
     def with_device(*args: Any, **kws: Any) -> Any:
         hip_runtime.current_device()
-        return function(*args, **kws)
+        return fn(*args, **kws)
 
     return with_device  # type: ignore[return-value]
 
@@ -324,8 +329,8 @@ def defer_cleanup() -> AbstractContextManager[None]:
     return hip_runtime.defer_release()
 
 
-def set_memory_manager(plugin: Callable[[Context], BaseMemoryManager] | None) -> None:
-    """Allocate device memory from *plugin*, a class such as `BaseMemoryManager`, from now on, on all devices.
+def set_memory_manager(mm_plugin: Callable[[Context], BaseMemoryManager] | None) -> None:
+    """Allocate device memory from *mm_plugin*, a class such as `BaseMemoryManager`, from now on, on all devices.
 
     ``None`` restores the driver's own manager. Existing memory is released by the manager that it came from. Raises
     `MemoryManagerError` for a plugin of another interface version, and whatever its ``initialize`` raises; then nothing
@@ -333,8 +338,8 @@ def set_memory_manager(plugin: Callable[[Context], BaseMemoryManager] | None) ->
     """
     devices = hip_runtime.devices()
     made: list[BaseMemoryManager] = []
-    for device in devices if plugin is not None else ():
-        manager: Any = plugin(Context(device)) if callable(plugin) else plugin
+    for device in devices if mm_plugin is not None else ():
+        manager: Any = mm_plugin(Context(device)) if callable(mm_plugin) else mm_plugin
         memory_managers.check_manager(manager)
         manager.initialize()
         made.append(manager)

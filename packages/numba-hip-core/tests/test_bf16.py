@@ -412,3 +412,10 @@ def test_conversions_by_the_names_of_c():
     assert bf16.bfloat16_as_ushort is bf16.bfloat16_as_uint16
     assert bf16.short_as_bfloat16 is bf16.int16_as_bfloat16
     assert {"bfloat162ll_ru", "short2bfloat16_rn"} <= set(dir(bf16))
+
+
+def test_numbers_of_the_host():
+    for value in (3, 1.1, 257, np.float32(-0.1), BF16(0.5), np.inf, 1e39):
+        made = hip.bfloat16(value)
+        assert made.dtype == BF16
+        assert made == BF16(value)

@@ -13,6 +13,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import models, register_model, typeof_impl
 
+from hip_runtime.small_floats import find_dtype
 from numba_hip._numba.typing import Conversion, add_dtype
 
 SIGN_BIT, INFINITY, QUIET = 0x80000000, 0x7F800000, 0x40
@@ -40,6 +41,10 @@ class Bfloat16(types.Number):
         if isinstance(other, types.Boolean):
             return Conversion.safe
         return Conversion.unsafe if isinstance(other, (types.Integer, types.Float)) else None
+
+    def cast_python_value(self, value: Any) -> Any:
+        """*value* as a number of ml_dtypes, rounded as in kernels: what calling the type gives on the host."""
+        return np.uint16(bits_of(value)).view(find_dtype(self.name, "the type"))
 
 
 bfloat16 = Bfloat16()

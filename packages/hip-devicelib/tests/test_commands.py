@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,16 @@ def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert {item["llvm_type"] for item in listed} >= {"i32 (ptr, i32)", "float (ptr, float)"}
     assert listed[0]["parameters"][0]["intent"] == "address"
     assert run(capsys, "list", "nothing*") == ""
+
+
+def test_a_reader_that_has_read_enough_is_no_error() -> None:
+    command = [sys.executable, "-m", "hip_devicelib", "list", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "[\n"
+        process.stdout.close()
+        assert process.stderr.read() == ""
 
 
 def test_show(capsys: pytest.CaptureFixture[str]) -> None:

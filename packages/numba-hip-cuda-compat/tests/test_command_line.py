@@ -144,6 +144,12 @@ def test_what_cannot_be_run_is_said(run_python: Callable[..., object], tmp_path:
     result = run_python("-m", "numba_hip_cuda", "missing.py", folder=tmp_path)
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == "numba_hip_cuda: there is no file 'missing.py'\n"
+    for module in ("missing", "missing.part", "json.missing"):
+        result = run_python("-m", "numba_hip_cuda", "-m", module, folder=tmp_path)
+        assert (result.returncode, result.stderr) == (1, f"numba_hip_cuda: there is no module {module!r}\n")
+    (tmp_path / "wanting.py").write_text("import missing\n")
+    result = run_python("-m", "numba_hip_cuda", "-m", "wanting", folder=tmp_path)
+    assert result.stderr.endswith("No module named 'missing'\n")  # the program's own error
     for arguments in (["-m"], ["-x", "script.py"]):
         result = run_python("-m", "numba_hip_cuda", *arguments, folder=tmp_path)
         assert result.returncode == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -59,7 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line. Returns the exit status: 0, 1 for an error or a problem found, 2 for wrong usage."""
     parsed = make_parser().parse_args(arguments)
     try:
-        return int(parsed.run(parsed))
+        status = int(parsed.run(parsed))
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # who reads the output, such as head, has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it at its end
+        return 0
     except DevicelibError as error:
         print(f"hip-devicelib: {error}", file=sys.stderr)
         return 2 if isinstance(error, subcommands.UsageError) else 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import runpy
 import sys
@@ -37,12 +38,24 @@ def run(arguments: list[str]) -> None:
         sys.exit(f"numba_hip_cuda: {error}")
     sys.argv = program
     if is_module:
+        if not _exists(program[0]):
+            sys.exit(f"numba_hip_cuda: there is no module {program[0]!r}")
         runpy.run_module(program[0], run_name="__main__", alter_sys=True)
         return
     if not getattr(sys.flags, "safe_path", False):
         # `python -m` put the current folder there; `python script.py` would have put the script's folder.
         sys.path[0] = os.path.dirname(os.path.abspath(program[0]))
     runpy.run_path(program[0], run_name="__main__")
+
+
+def _exists(module: str) -> bool:
+    """Whether there is *module*. Errors of its package, which is imported to find it, pass through."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{module}.".startswith(f"{error.name}."):
+            return False
+        raise
 
 
 if __name__ == "__main__":

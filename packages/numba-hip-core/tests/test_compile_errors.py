@@ -159,6 +159,7 @@ MISTAKES = [
     Mistake("a[0] = TABLE['a']", f"Untyped global name 'TABLE'.*{DICT}"),
     Mistake("i = hip.gird(1)\na[i] = 0", "hip has no gird; did you mean 'grid'"),
     Mistake("a[hip.threadidx.x] = 0", "hip has no threadidx; did you mean 'threadIdx'"),
+    Mistake("hip.threadIdx.x = 3", "hip.threadIdx.x cannot be set: the launch decides which thread is where"),
     Mistake("a[hip.threadIdx.w] = 0", "Unknown attribute 'w' of type hip.threadIdx; there are x, y and z"),
     Mistake("a[0] = math.sqroot(a[0])", "math has no sqroot; did you mean 'sqrt'"),
     Mistake("a[0] = np.sqroot(a[0])", "np has no sqroot; did you mean 'sqrt'"),

@@ -15,8 +15,10 @@ import pytest
 from numba import hip
 from numba.core import types
 
+from hip_runtime.errors import LaunchError
 from numba_hip import config
 from numba_hip.bfloat import bfloat16
+from numba_hip.errors import KernelSignatureError
 from numba_hip.simulator.schedule import Grid
 
 
@@ -193,8 +195,11 @@ def test_numbers_that_do_not_fit_the_signature_are_refused() -> None:
 
 
 def test_a_grid_that_waits_as_a_whole_has_a_size() -> None:
+    def wait(matrix: Any) -> None:
+        hip.cg.this_grid().sync()
+
     with config.simulator.scope(True):
-        kernel = hip.jit(lambda matrix: hip.cg.this_grid().sync())
+        kernel = hip.jit(wait)
     kernel[1, 1](np.zeros((2, 2), np.int32))
     overload = kernel.overloads[(types.int32[:, ::1],)]
     assert overload.max_cooperative_grid_blocks(32) == 1
@@ -348,7 +353,28 @@ def test_launches_that_cannot_be_are_refused() -> None:
         kernel[1, 5000](out)
     with pytest.raises(TypeError, match="takes 1 arguments"):
         kernel[1, 1](out, 2)
+    for wrong in (-8, 1 << 20, 8.0):
+        with pytest.raises(LaunchError, match=f"dynamic_shared .* {wrong}"):
+            kernel[1, 1, 0, wrong](out)
     assert out[0] == 0
+    says = "return type int32; it can be void only"
+    with config.simulator.scope(True), pytest.raises(KernelSignatureError, match=says):
+        hip.jit("int32(int32)")(kernel.py_func)
+
+
+TABLE = np.arange(3.0)
+
+
+def test_constants_cannot_be_written_to() -> None:
+    with config.simulator.scope(True):
+
+        @hip.jit
+        def kernel(out: Any) -> None:
+            table = hip.const.array_like(TABLE)
+            table[0] = 1
+
+    with pytest.raises(ValueError, match="read-only"):
+        kernel[1, 1](np.zeros(1))
 
 
 def test_what_the_simulator_does_not_know_is_named() -> None:
@@ -381,6 +407,9 @@ MISTAKES = [
     (lambda a: hip.syncthreads(1), TypeError, r"hip.syncthreads takes \(\); this call passes \(1\)"),
     (lambda a: hip.sinf(1.0), NotImplementedError, "the simulator does not have HIP's function hip.sinf"),
     (lambda a: a[9], IndexError, "index 9 is out of bounds for axis 0 with size 4"),
+    (lambda a: hip.atomic.add(a, 0, 1, scope="grid"), ValueError, "hip.atomic.add: the scope has to be one of"),
+    (lambda a: setattr(hip.threadIdx, "x", 3), AttributeError, "hip.threadIdx.x cannot be set: the launch decides"),
+    (lambda a: a[0], KernelSignatureError, r"kernel <lambda> returns np.float64\(0.0\); a kernel returns nothing"),
 ]
 
 values = ()

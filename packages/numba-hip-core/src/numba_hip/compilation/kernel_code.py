@@ -187,15 +187,20 @@ def _print_dumps(code: KernelCode) -> None:
         dump.show("asm", "assembly", code.asm)
 
 
+def a_result(kernel: str, what: Any) -> KernelSignatureError:
+    """The error for a *kernel* that returns *what*."""
+    return KernelSignatureError(
+        f"kernel {kernel} returns {what}; a kernel returns nothing: write results into an array, or make it a device "
+        f"function with @{our('jit')}(device=True)"
+    )
+
+
 def _compile_kernel(
     py_func: Callable[..., Any], args: tuple[types.Type, ...], options: CompileOptions, made_for: CompileTarget
 ) -> KernelCode:
     result = compile_function(py_func, fold_rest(py_func, args), None, options, made_for)
     if result.signature.return_type not in (types.none, types.void):
-        raise KernelSignatureError(
-            f"kernel {py_func.__name__} returns {result.signature.return_type}; a kernel returns nothing: "
-            f"write results into an array, or make it a device function with @{our('jit')}(device=True)"
-        )
+        raise a_result(py_func.__name__, result.signature.return_type)
     enter_stage("linking and optimising")
     with interrupts_held():
         return _link(py_func, args, options, made_for, result)

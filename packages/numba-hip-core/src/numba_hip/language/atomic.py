@@ -34,8 +34,13 @@ def _scope(function: str, scope: types.Type | str) -> str:
     """The scope that an argument means, a literal or left out."""
     name = scope if isinstance(scope, str) else given(scope)
     if name not in SCOPES:
-        raise TypingError(f"{our(f'atomic.{function}')}: the scope has to be one of {', '.join(map(repr, SCOPES))}")
+        raise TypingError(no_scope(function))
     return str(name)
+
+
+def no_scope(function: str) -> str:
+    """What is said of a scope that the operation *function* does not have."""
+    return f"{our(f'atomic.{function}')}: the scope has to be one of {', '.join(map(repr, SCOPES))}"
 
 
 def _element(

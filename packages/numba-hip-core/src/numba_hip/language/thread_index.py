@@ -16,6 +16,7 @@ from numba_hip.language.registry import lowering, typing
 from numba_hip.language.stub import INTERPRETED, Lower, Stub, device_function, given, interpreter
 
 AXES = ("x", "y", "z")
+IS_THE_LAUNCHES = "the launch decides which thread is where; assign it to a variable, and change that"
 
 
 class Dim3(Stub):
@@ -33,6 +34,12 @@ class Dim3(Stub):
         if thread is None:
             raise AttributeError(f"{our(self.__qualname__)} has no attribute {axis!r} outside of kernels")
         return INTERPRETED[f"{self.__qualname__}.axis"](thread, AXES.index(axis))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuses the axes: a number that was set would hide those of all threads, in later launches, too."""
+        if name in AXES:
+            raise AttributeError(f"{our(self.__qualname__)}.{name} cannot be set: {IS_THE_LAUNCHES}")
+        super().__setattr__(name, value)
 
     def __str__(self) -> str:
         """The three numbers, for the simulated thread that prints them."""

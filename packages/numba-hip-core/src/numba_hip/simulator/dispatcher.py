@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from hip_devicelib.codeobject import Kernel
 from hip_runtime import config as runtime_config
 from hip_runtime import current_device
 from hip_runtime.errors import LaunchError
+from hip_runtime.launch_limits import LaunchLimits
 from numba_hip._numba.typing import normalize_signature
 from numba_hip.arguments.argument_types import check_arguments
 from numba_hip.dispatch.argument_extensions import prepare
 from numba_hip.dispatch.dispatcher import Dispatcher, Types
+from numba_hip.dispatch.function_checks import check_result
 from numba_hip.dispatch.launch import ConfiguredKernel, LaunchConfig, ReadyLaunches
 from numba_hip.errors import KernelArgumentError
 from numba_hip.language import stub
@@ -52,7 +55,9 @@ class SimulatedDispatcher(Dispatcher):
     def compile_explicit(self, signatures: Iterable[Any]) -> None:
         """Keep the types of a kernel's *signatures*: there is no code to generate."""
         if not self.is_device_function:
-            self._explicit += [tuple(args) for args, _ in map(normalize_signature, signatures)]
+            for args, result in map(normalize_signature, signatures):
+                check_result(self.__name__, result)
+                self._explicit.append(tuple(args))
 
     def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
         return SimulatedKernel(self, config, ReadyLaunches())  # the simulator gives no advice on grids
@@ -73,6 +78,7 @@ class SimulatedDispatcher(Dispatcher):
         check_arguments(args, names)
         args = self._as_declared(args, names)
         _check_extents(config.grid, config.block, self.options.max_block_threads)
+        LaunchLimits(current_device(), Kernel(self.__name__, (), 0)).check_shared(config.dynamic_shared)
         wait_for_device()
         arguments = Arguments()
         passed = [arguments.prepare(value) for value in args]

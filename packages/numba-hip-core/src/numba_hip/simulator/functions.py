@@ -12,6 +12,7 @@ from numba.core import types
 
 from hip_runtime.said_names import our
 from numba_hip._numba.typing import as_dtype
+from numba_hip.language.atomic import SCOPES, no_scope
 from numba_hip.language.stub import INTERPRETED
 from numba_hip.language.vector_types import VECTORS, VectorStub
 from numba_hip.simulator.frames import array_site
@@ -143,7 +144,12 @@ def _load(thread: SimulatedThread, target: HostArray, source: HostArray, start: 
         target[place] = source[there] if inside else 0
 
 
-INTERPRETED["const.array_like"] = lambda thread, ndarray: np.array(ndarray)
+@means("const.array_like")
+def _constant(thread: SimulatedThread, ndarray: Any) -> HostArray:
+    made = np.array(ndarray)
+    made.flags.writeable = False
+    return made
+
 
 for _name in ("ldca", "ldcg", "ldcs", "ldcv", "ldlu"):
     INTERPRETED[_name] = lambda thread, ary, idx: ary[idx]
@@ -153,8 +159,14 @@ for _name in ("stcg", "stcs", "stwb", "stwt"):
 # Atomics: no other thread can come between, as only one runs.
 
 
+def _check_scope(name: str, scope: str) -> None:
+    if scope not in SCOPES:
+        raise ValueError(no_scope(name))
+
+
 def _atomic(name: str, update: Callable[[Any, Any], Any]) -> None:
     def apply(thread: SimulatedThread, ary: HostArray, idx: Any, val: Any, scope: str = "device") -> Any:
+        _check_scope(name, scope)
         index = tuple(map(int, idx)) if isinstance(idx, tuple) else int(idx)
         old = ary[index]
         ary[index] = update(old, np.asarray(val).astype(ary.dtype)[()])
@@ -183,13 +195,16 @@ for _name, _update in UPDATES.items():
 
 @means("atomic.cas")
 def _cas(thread: SimulatedThread, ary: HostArray, idx: Any, old: Any, val: Any, scope: str = "device") -> Any:
+    _check_scope("cas", scope)
     found = ary[idx]
     if found == old:
         ary[idx] = val
     return found
 
 
-INTERPRETED["atomic.compare_and_swap"] = lambda thread, ary, old, val, scope="device": _cas(thread, ary, 0, old, val)
+INTERPRETED["atomic.compare_and_swap"] = lambda thread, ary, old, val, scope="device": _cas(
+    thread, ary, 0, old, val, scope
+)
 
 # Numbers.
 

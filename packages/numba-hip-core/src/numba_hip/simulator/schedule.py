@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hip_runtime.errors import LaunchError
+from numba_hip.compilation.kernel_code import a_result
 from numba_hip.language import stub
 from numba_hip.simulator.divisions import divisions
 from numba_hip.simulator.frames import Site, calling_site
@@ -174,7 +175,9 @@ class Grid:
     def _execute(self, thread: SimulatedThread) -> None:
         try:
             with stub.interpreted_by(thread):
-                thread.call(self.function, self.raises_divisions, *self.args)
+                returned = thread.call(self.function, self.raises_divisions, *self.args)
+                if returned is not None:
+                    raise a_result(self.function.__name__, repr(returned))
         except _Cancelled:
             pass
         except BaseException as error:

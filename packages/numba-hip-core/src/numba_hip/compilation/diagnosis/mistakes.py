@@ -34,6 +34,7 @@ from numba_hip.compilation.diagnosis.unsupported_python import (
     lists,
     plain,
 )
+from numba_hip.language.thread_index import IS_THE_LAUNCHES
 from numba_hip.suggestions import hint
 
 MISTAKES = Kinds()
@@ -126,6 +127,11 @@ def _field_that_is_set(failure: Failure, found: re.Match[str]) -> str:
         f"the fields of a {kind}, which is passed by value, can only be read, and this sets {field}: pass an array, "
         "and set its elements"
     )
+
+
+@MISTAKES.enter(r"No definition for lowering hip\.(\w+)\.(\w+) = ")
+def _index_that_is_set(failure: Failure, found: re.Match[str]) -> str:
+    return f"{our(found[1])}.{found[2]} cannot be set: {IS_THE_LAUNCHES}"
 
 
 @MISTAKES.enter(r"name '(\w+)' is not defined")

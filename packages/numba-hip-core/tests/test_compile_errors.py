@@ -212,6 +212,12 @@ MISTAKES = [
     Mistake("a[0, 0] = 1", "cannot index array.float64, 1d, C. with 2 indices"),
     Mistake("a[1.5] = 1", r"no index float64; integers, .*: int\(...\)"),
     Mistake("a['x'] = 1", "an array has no index text"),
+    Mistake("a[1] = a[0]['x']", "float64 has no elements and no fields, and this asks for 'x': it is one number"),
+    Mistake(
+        "for x in (1, 2.5, 1j):\n    a[0] += x.real", "cannot be iterated over, as a variable has one type", "for x"
+    ),
+    Mistake("x = hip.float32x2(1, 2)\nx.y = 3", "components of a float32x2 can only be read, .*: make another", "x.y"),
+    Mistake("a[0] = hip.libdevice.foo(1.0)", "HIP has no counterpart of libdevice.foo"),
     Mistake("a[0] = 'x'", "'x' cannot be assigned to an element of array.*: it is text"),
     Mistake("a[0] = (1, 2)", "assign its parts one by one"),
     Mistake("a[0] = 1j", r"take its \.real or \.imag"),
@@ -247,6 +253,30 @@ MISTAKES = [
     Mistake("print(a)", "print in a kernel takes numbers"),
     Mistake("hip.syncthreads(1)", r"hip.syncthreads takes \(\); this call passes \(1\)"),
 ]
+
+
+FIELDS = "there is no field 'c' in records with the fields a, bc"
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        ("a = r[0].c", FIELDS),
+        ("a = r.c[0]", FIELDS),
+        ("r[0].c = 1", FIELDS),
+        ("r[0]['c'] = 1", "Field 'c' was not found in record with fields ..a., .bc.."),
+        ("a = r[0]['c']", "Field 'c' was not found in record with fields ..a., .bc.."),
+        ("r[0][2] = 1", "Field 2 was not found in record with fields ..a., .bc.."),
+        ("r[0]['a'] = 'x'", "'x' cannot be assigned to the field 'a' of a record"),
+        ("r[0].bcd = 1", "no field 'bcd' .*; did you mean 'bc'"),
+    ],
+)
+def test_mistakes_with_fields_of_records(folder: Path, statement: str, says: str) -> None:
+    launch = "kernel[1, 1](np.zeros(2, [('a', 'f4'), ('bc', 'i4')]))\n"
+    error, shown = run(folder, kernel_of(statement, "r") + launch)
+    assert isinstance(error, NumbaError)
+    check(shown, says)
+    assert statement in shown
 
 
 @pytest.fixture(scope="module")

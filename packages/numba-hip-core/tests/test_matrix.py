@@ -449,7 +449,7 @@ def test_a_tile_that_is_not_within_the_array(row: int, column: int, axis: int) -
     x, out = np.ones((16, 16), np.float32), np.zeros((16, 16), np.float32)
     load[1, WAVE](x, out, 0, 0)
     assert out.all()
-    with pytest.raises(IndexError, match=f"of dimension {axis} with extent 16"):
+    with pytest.raises(IndexError, match=f"of dimension {axis} with extent 16 of array 'x'"):
         load[1, WAVE](x, out, row, column)
 
 

@@ -510,3 +510,21 @@ def test_a_record_of_another_type_is_not_assigned():
 
     with pytest.raises(NumbaError, match="setitem"):
         kernel[1, 1](np.zeros((), ALIGNED), np.zeros(1, DATES))
+
+
+def test_fields_by_their_numbers():
+    @hip.jit
+    def kernel(records):
+        records[0][1], records[0]["number"], records[1][0] = 7, 2.5, 3.5
+
+    packed = np.zeros(2, [("number", "f4"), ("count", "i8")])
+    kernel[1, 1](packed)
+    assert packed.tolist() == [(2.5, 7), (3.5, 0)]
+    nested = np.zeros(1, [("flag", "i1"), ("values", "f8", 2)])
+
+    @hip.jit
+    def assign(records, values):
+        records[0][1] = values
+
+    assign[1, 1](nested, np.array([1.0, 2.0]))
+    assert nested["values"].tolist() == [[1, 2]]

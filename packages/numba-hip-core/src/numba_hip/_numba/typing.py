@@ -103,9 +103,13 @@ HOST_ONLY = (
 management, LAPACK, or the state of its generators. Without a list of them a kernel would compile or not, depending
 on whether the program has used ``njit`` before."""
 
-REPLACED = frozenset({("numba.cpython.builtins", "ol_repr_generic")})
-"""Functions of Numba's, by module and name, whose declarations have a form for kernels here. That of ``repr``, and so
-of ``str`` and f-strings, gives ``<object type:float64>`` for a value whose text it cannot make."""
+REPLACED = frozenset(
+    {("numba.cpython.builtins", "ol_repr_generic"), ("numba.core.typing.arraydecl", "RecordAttribute"),
+     ("numba.core.typing.arraydecl", "StaticSetItemRecord")}
+)  # fmt: skip
+"""Declarations of Numba's, by module and name, that have a form for kernels here. That of ``repr``, and so of ``str``
+and f-strings, gives ``<object type:float64>`` for a value whose text it cannot make; those of records raise a KeyError
+for a field that does not exist, which is no error of the program's line."""
 
 
 def import_more_functions() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numba.core import ir
@@ -10,9 +11,10 @@ _DEEPEST = 8
 """How many indices and attributes in a row are written out."""
 
 
-def accessed_array(function: Any, statement: Any) -> str | None:
+def accessed_array(function: Any, statement: Any, type_of: Callable[[str], Any]) -> str | None:
     """The array that *statement* of *function* (Numba's IR) indexes, or passes to a function as the first argument,
-    such as an atomic operation; ``None`` if it does neither, or the array has no name."""
+    such as an atomic operation; ``None`` if it does neither, or the array has no name. *type_of* gives the types of
+    variables: fragments, which ``hip.matrix.load`` and ``store`` take first, are no arrays."""
     if isinstance(statement, (ir.SetItem, ir.StaticSetItem, ir.DelItem)):
         return _spell(function, statement.target, _DEEPEST)
     value = getattr(statement, "value", None)
@@ -20,8 +22,11 @@ def accessed_array(function: Any, statement: Any) -> str | None:
         return None
     if value.op in ("getitem", "static_getitem", "typed_getitem"):
         return _spell(function, value.value, _DEEPEST)
-    if value.op == "call" and value.args:
-        return _spell(function, value.args[0], _DEEPEST)
+    if value.op == "call":
+        from numba_hip.language.matrix.kinds import Fragment  # with what it imports, most programs do without it
+
+        passed = next((one for one in value.args if not isinstance(type_of(one.name), Fragment)), None)
+        return None if passed is None else _spell(function, passed, _DEEPEST)
     return None
 
 

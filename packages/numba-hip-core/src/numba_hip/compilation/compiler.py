@@ -68,7 +68,7 @@ class LocatedLower(DebugLower):
         """Called with each instruction."""
         observes = self.context.codegen().observes
         if self.context.enable_boundscheck or observes:
-            self.library.accessed = accessed_array(self.func_ir, inst)
+            self.library.accessed = accessed_array(self.func_ir, inst, self.typeof)
         blocks, before = len(self.function.blocks), self.builder.block
         position = len(before.instructions)
         try:

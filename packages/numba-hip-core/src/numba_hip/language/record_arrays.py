@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.errors import NumbaNotImplementedError
+from numba.core.errors import NumbaNotImplementedError, TypingError
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, Signature, signature
 
 from numba_hip._numba.lowering import set_record_field
@@ -79,6 +79,10 @@ class _Attribute(AttributeTemplate):
 class _OfRecord(_Attribute):
     key = types.Record
 
+    def generic_resolve(self, of: types.Type, attribute: str) -> types.Type | None:
+        found: types.Type | None = _selected(of, attribute)
+        return of.typeof(attribute) if found is None and attribute in of.fields else found
+
 
 @typing.register_attr
 class _OfRecords(_Attribute):
@@ -98,10 +102,16 @@ class _Set(AbstractTemplate):
 
     def generic(self, args: tuple[Any, ...], kws: dict[str, Any]) -> Signature | None:
         record, index, value = args
-        expected = _array_of(record, index) if isinstance(record, types.Record) else None
+        expected = self.expected(record, index) if isinstance(record, types.Record) else None
         if expected is None or self.context.can_convert(value, expected) is None:
             return None
-        return signature(types.void, record, types.literal(_field(record, index)), value)
+        # What lowers a number, and what a name, expects the constant to be one.
+        chosen = _field(record, index) if isinstance(index, types.Type) else index
+        return signature(types.void, record, types.literal(chosen), value)
+
+    def expected(self, record: types.Record, index: Any) -> types.Type | None:
+        """The type of what *index* selects in *record*, if it can be assigned here."""
+        return _array_of(record, index)
 
 
 @typing.register
@@ -112,6 +122,13 @@ class _StaticGet(_Get):
 @typing.register
 class _StaticSet(_Set):
     key = "static_setitem"
+
+    def expected(self, record: types.Record, index: Any) -> types.Type | None:
+        """The type of the field: here Numba's own declaration is left out."""
+        name = _field(record, index)
+        if name is None and isinstance(index, (str, int)):
+            raise TypingError(f"Field {index!r} was not found in record with fields {tuple(record.fields)}")
+        return None if name is None else super().expected(record, index) or record.typeof(name)
 
 
 @typing.register_global(operator.getitem)

@@ -21,6 +21,7 @@ from numba_hip.errors import UnknownNameError, UnsupportedCodeError, Unsupported
 FOREIGN = (
     ("Literal[", UnsupportedCodeError),
     ("module ", UnknownNameError),
+    ("HIP has no counterpart of libdevice.", UnknownNameError),
     *((word, UnsupportedCodeError) for word in UNSUPPORTED),
 )
 """What errors of other types say that come of what the user wrote, and what is raised instead of them."""

@@ -30,6 +30,8 @@ def no_implementation(failure: Failure) -> str:
         return _assignment(*args)
     if name == "delitem":
         return f"elements of {shown[0]} cannot be deleted: arrays keep their size"
+    if name in ("getitem", "static_getitem") and re.match(r"(?:u?int|float|complex|bool)\d*$", shown[0]):
+        return f"{shown[0]} has no elements and no fields, and this asks for {shown[1]}: it is one number"
     said = f"No implementation of function {name} for ({', '.join(shown)})"
     if name in OPERATORS and len(args) == 2:
         said = f"No implementation of function {OPERATORS[name]} for {shown[0]} and {shown[1]}"
@@ -47,6 +49,8 @@ def _assignment(array: str, index: str, value: str) -> str:
     said = f"{plain(value)} cannot be assigned to an element of {plain(array)}"
     if array.startswith("readonly"):
         return f"Cannot modify readonly array of type: {array}"
+    if array.startswith("Record(") and not index.startswith("Tuple"):
+        return f"{plain(value)} cannot be assigned to the field {plain(index)} of a record"
     if not re.match(r"(readonly )?array\(", array):
         return f"{plain(array)} cannot be changed: No implementation of setitem for it; use an array"
     if value.startswith(("UniTuple", "Tuple")):

@@ -120,9 +120,11 @@ def _unpack(failure: Failure, found: re.Match[str]) -> str:
     return f"wrong tuple length: {found[1]} names on the left, {found[2]} values on the right"
 
 
-@MISTAKES.enter(r"No definition for lowering (\w+)\(.*\)\.(\w+) = ")
+@MISTAKES.enter(r"No definition for lowering (\w+)(?:\(.*\))?\.(\w+) = ")
 def _field_that_is_set(failure: Failure, found: re.Match[str]) -> str:
     kind, field = found.groups()
+    if re.fullmatch(r"\w+\dx[1-4]", kind):
+        return f"the components of a {kind} can only be read, and this sets {field}: make another vector"
     return (
         f"the fields of a {kind}, which is passed by value, can only be read, and this sets {field}: pass an array, "
         "and set its elements"
@@ -192,6 +194,8 @@ def _unknown_attribute(failure: Failure, found: re.Match[str]) -> str:
         return f"Unknown attribute '{name}' of text: {TEXT}"
     if name in ("forall", "configure") and is_device_function(owner):
         return cannot_launch(owner)
+    if (missing := _missing_field(name, owner)) is not None:
+        return missing
     said = f"Unknown attribute '{name}' of type {plain(owner)}"
     if "array(" in owner:
         if name in ("append", "extend", "insert"):
@@ -204,6 +208,20 @@ def _unknown_attribute(failure: Failure, found: re.Match[str]) -> str:
     if owner.startswith(("hip.threadIdx", "hip.block", "hip.gridDim")):
         return f"{said}; there are x, y and z"
     return said
+
+
+def _missing_field(name: str, shown: str) -> str | None:
+    """What is said of a field that records have not, if *shown* is their type or has them as elements."""
+    record = re.match(r"(?:readonly |unaligned )*(?:array\()?Record\((.*?);\d+;", shown)
+    if record is None:
+        return None
+    fields = re.findall(r"(?:^|,)(\w+)\[type=", record[1])
+    return f"there is no field {name!r} in records with the fields {', '.join(fields)}{hint(name, fields)}"
+
+
+@MISTAKES.enter(r"Cannot resolve setattr: \((.*)\)\.(\w+) = ")
+def _missing_field_that_is_set(failure: Failure, found: re.Match[str]) -> str | None:
+    return _missing_field(found[2], found[1])
 
 
 @MISTAKES.enter(r"Use of unsupported NumPy function 'numpy\.([\w.]+)' or unsupported use")
@@ -224,6 +242,11 @@ def _unify(failure: Failure, found: re.Match[str]) -> str:
 
 @MISTAKES.enter(r"Invalid use of getiter with parameters \((.*)\)")
 def _iterate(failure: Failure, found: re.Match[str]) -> str:
+    if found[1].startswith("Tuple("):
+        return (
+            f"{plain(found[1])} cannot be iterated over, as a variable has one type in all of a kernel: make all "
+            "members of one type, or take them by their indices"
+        )
     return f"{plain(found[1])} cannot be iterated over; range(n) counts from 0 to n - 1"
 
 

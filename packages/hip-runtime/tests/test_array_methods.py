@@ -104,6 +104,13 @@ def test_what_is_no_event() -> None:
             wrong()
 
 
+def test_elements_that_are_there() -> None:
+    for host in (np.arange(3), np.arange(6.0).reshape(2, 3), np.arange(12).reshape(2, 2, 3)[:, ::-1], np.array(2)):
+        array = rt.to_device(host)
+        for value in (2, 2.0, 100, -1):
+            assert (value in array) == (value in host)
+
+
 def test_conversions() -> None:
     host = np.arange(6.0).reshape(2, 3) + 0.75
     for array, expected in ((rt.to_device(host), host), (rt.to_device(host).T, host.T), (rt.to_device(host)[:, ::2],

@@ -105,6 +105,14 @@ def test_what_cannot_be_kept(cache, given, problem):
     assert not cache.exists(), "nothing was compiled"
 
 
+def test_a_kernel_alone_is_no_list_of_kernels():
+    for one in (make_kernel(cache=True), make_kernel(cache=True)[1, 32]):
+        with pytest.raises(PrecompilationError, match="kernels is one, <.*: pass a list of kernels"):
+            hip.precompile(one)
+    with pytest.raises(TypeError, match="not iterable"):
+        iter(make_kernel())
+
+
 def test_a_wrong_signature(cache):
     with pytest.raises(SignatureError, match="there is no type flaot64"):
         hip.precompile([(make_kernel(cache=True), "void(flaot64[:])")])

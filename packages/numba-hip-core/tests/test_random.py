@@ -164,7 +164,7 @@ def test_what_is_no_seed():
     np.testing.assert_array_equal(least, random.create_xoroshiro128p_states(3, 2**64 - 1).copy_to_host())
     with pytest.raises(ValueError, match="seed is 18446744073709551616; it can be -9223372036854775808 to 184467440"):
         random.create_xoroshiro128p_states(3, 2**64)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="seed is 1.5; it has to be a whole number"):
         random.create_xoroshiro128p_states(3, 1.5)
     with pytest.raises(ValueError, match="n is -3"):
         random.create_xoroshiro128p_states(-3, 1)

@@ -357,6 +357,10 @@ class DeviceArray(ArrayNames, ArrayProtocols, ArrayMethods):
             raise TypeError("iteration over a device array without dimensions")
         return (self[number] for number in range(self.shape[0]))
 
+    def __contains__(self, value: Any) -> bool:
+        """Whether an element is *value*, in a copy. By iteration rows would be compared, which equal nothing."""
+        return value in self.copy_to_host()
+
     def _view(self, layout: Layout, offset: int = 0, dtype: np.dtype[Any] | None = None) -> DeviceArray:
         return DeviceArray(
             layout,

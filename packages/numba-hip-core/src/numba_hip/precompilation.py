@@ -47,6 +47,8 @@ def precompile(kernels: Iterable[Any], target: str | Sequence[str] | None = None
     device's. A bar shows the progress where tqdm is installed. Raises `PrecompilationError` for what cannot be kept
     (a kernel needs ``cache=True``) or has no signature, before anything is compiled, and what compiling raises.
     """
+    if isinstance(kernels, (Dispatcher, ConfiguredKernel)):
+        raise PrecompilationError(f"kernels is one, {kernels!r}: pass a list of kernels")
     targets = [current_device().target] if target is None else [target] if isinstance(target, str) else list(target)
     entries = [entry for given in kernels for entry in _entries(given)]
     tasks = [_Task(*entry, name) for entry in entries for name in targets]

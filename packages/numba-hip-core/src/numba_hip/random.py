@@ -93,7 +93,10 @@ def fill_states(states: Any, seed: Any, start: Any) -> None:
 
 
 def _whole(name: str, value: Any, least: int, most: int) -> int:
-    number = operator.index(value)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}; it has to be a whole number") from None
     if not least <= number <= most:
         raise ValueError(f"{name} is {number}; it can be {least} to {most}")
     return number

@@ -25,7 +25,7 @@ def _check_column(array: DeviceArray, argument: str) -> None:
     try:
         describe(array)
     except KernelArgumentError as error:
-        raise AlgorithmError(f"{argument} is {error}") from None
+        raise AlgorithmError(f"{argument}: {error}") from None
     except NumbaError:
         raise AlgorithmError(
             f"{argument} has elements of {array.dtype}, which kernels do not know; algorithms take numbers and records "

@@ -115,7 +115,7 @@ def in_kernels(function: Callable[..., Any], argument: str, takes: int = 2) -> A
             return _compiled(_Known(function))
         except ValueError as error:  # of a cell that is empty
             raise AlgorithmError(f"{argument} captures a variable that has no value yet: {error}") from None
-    if isinstance(function, (BuiltinFunctionType, np.ufunc)) or hasattr(function, "py_func") or function in (min, max):
+    if isinstance(function, (BuiltinFunctionType, np.ufunc)) or hasattr(function, "py_func"):
         return function
     raise AlgorithmError(
         f"{argument} is {function!r}: pass a function of Python, NumPy, njit or {our('jit')}(device=True)"

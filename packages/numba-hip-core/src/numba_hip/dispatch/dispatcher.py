@@ -87,6 +87,9 @@ class Dispatcher(Overloads, Explained, NumbaMethods):
         kind = "device function" if self.is_device_function else "kernel"
         return f"<hip {kind} {self.__qualname__}>"
 
+    __iter__ = None
+    """Not by ``kernel[0]``, ``kernel[1]`` and so on, as of whatever has elements."""
+
     def __getitem__(self, config: Any) -> ConfiguredKernel:
         """Configure a launch: ``kernel[grid, block, stream, dynamic_shared, cluster]``, the last three optional.
 

@@ -132,6 +132,7 @@ MISTAKES = [
     Mistake("print(f'{a[0]!r:>5}')", "takes no conversion .!r, !s, !a. together with a format"),
     Mistake("print(f'{a[0]:{a.size}}')", "takes no format that is made of values that are not constants: .*f'{x:.3f}'"),
     Mistake("print('%(x)d' % a[0])", r"takes no format '%\(x\)d' of the operator %: .*'%d' % i"),
+    Mistake("print(a[0], a[1], sep='-')", "print in a kernel takes no sep=, end= and the like: write it into the text"),
     Mistake("print('%d %d' % a[0])", "with fewer values than places"),
     Mistake("print('%d' % (a[0], 1))", "with more values than places"),
     Mistake("print('{} {}'.format(a[0]))", r"'{} {}'.format\(...\) without a value for {}"),

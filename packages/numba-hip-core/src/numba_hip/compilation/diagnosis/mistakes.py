@@ -268,6 +268,11 @@ def _cast(failure: Failure, found: re.Match[str]) -> str:
     return f"Cannot cast {plain(found[1])} to {found[2]}"
 
 
+@MISTAKES.enter(r"print\(\) function implementation does not support keyword arguments")
+def _print_with_keywords(failure: Failure, found: re.Match[str]) -> str:
+    return "print in a kernel takes no sep=, end= and the like: write it into the text, print(f'{i}-{x}')"
+
+
 @MISTAKES.enter(r"print in a kernel takes .*", of_tried=True)
 def _print(failure: Failure, found: re.Match[str]) -> str:
     if failure.has(ast.List, ast.ListComp):

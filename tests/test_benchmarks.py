@@ -38,6 +38,7 @@ from benchmarks.catalog import BENCHMARKS, FAMILIES
 from benchmarks.empty_launch import HipForm
 from benchmarks.environments import ON_GPUS, REQUIREMENTS, Environment
 from benchmarks.problem import PEERS
+from benchmarks.processors import NAME
 from hip_runtime import config
 
 ROOT = Path(__file__).parents[1]
@@ -515,3 +516,17 @@ def test_a_wrong_result_of_an_algorithm_is_an_error() -> None:
     wrong = comparison.Comparison("sum", {"ours": lambda: 1, "NumPy": lambda: 2})
     with pytest.raises(AssertionError, match="sum of NumPy"):
         comparison.measure(wrong, 1)
+
+
+def test_all_code_is_for_the_processor_that_is_named() -> None:
+    """Of the benchmarks' processes and of what they start; nothing is compiled here."""
+
+    def ask(name: str) -> subprocess.CompletedProcess[str]:
+        asks = "import benchmarks, llvmlite.binding as llvm; print(llvm.get_host_cpu_name())"
+        features = "; print(llvm.get_host_cpu_features().get('avx2'), llvm.get_host_cpu_features().get('avx512f'))"
+        variables = {**os.environ, NAME: name}
+        return subprocess.run([sys.executable, "-c", asks + features], env=variables, capture_output=True, text=True)
+
+    assert ask("haswell").stdout.split() == ["haswell", "True", "None"]
+    assert ask("x86-64").stdout.split() == ["x86-64", "None", "None"]
+    assert "it can be x86-64, x86-64-v2, haswell" in ask("486").stderr

@@ -45,7 +45,7 @@ class Case:
         return text + TAIL.format(seed=self.seed, names=PARAMETERS.split(", "), **counts)
 
 
-PARAMETERS = "words, numbers, rows, reals, totals, total, walked"
+PARAMETERS = "words, numbers, rows, reals, totals, total, walked, picture"
 """The array parameters of a kernel."""
 
 HEAD = '''"""Random kernel {seed}: run it for what differs from the simulator. NUMBA_HIP_CPU_FORM
@@ -76,7 +76,9 @@ def make_arrays():
     numbers = generator.integers(-64, 64, BLOCKS * THREADS) / 4
     rows, reals = np.zeros((BLOCKS * THREADS, {integers}), np.int64), np.zeros((BLOCKS * THREADS, {floats}))
     walked = np.resize(words, 4 * STEP + 5)
-    return words, numbers, rows, reals, np.zeros({cells}, np.int64), np.zeros(1), walked
+    width, height = BLOCKS * BLOCK[0] - 1, max(BLOCK[1] - 1, 1)
+    picture = generator.integers(0, 40, (height, max(width, 1)), np.int32)
+    return words, numbers, rows, reals, np.zeros({cells}, np.int64), np.zeros(1), walked, picture
 
 
 NAMES = {names}

@@ -18,6 +18,13 @@ from tools.fuzz.program import wrapping_type
 SHAPES = ((1, 1), (7, 1), (32, 1), (64, 1), (33, 2), (8, 8), (16, 3), (100, 1))
 """The extents of a block along x and y."""
 
+FETCHES = (
+    "picture[min(max({0}, 0), picture.shape[0] - 1), min(max({1}, 0), picture.shape[1] - 1)]",
+    "picture[{0}, {1}] if 0 <= {0} < picture.shape[0] and 0 <= {1} < picture.shape[1] else int32(3)",
+    "picture[({0}) % picture.shape[0], ({1}) % picture.shape[1]]",
+)
+"""An element of the picture at a row and a column, which may be outside."""
+
 MOST_DEPTH = 3
 
 
@@ -40,13 +47,15 @@ class Generator:
         self.functions: dict[str, str] = {}
         self.loops = 0
         self.waits = self.choose.random() < 0.5
+        self.tile: tuple[int, int] | None = None
+        """The extents along x and y of a part of a picture in shared memory, with neighbours on each side."""
 
     def make(self) -> Case:
         """The case of the seed."""
         block, blocks, number = self.choose.choice(SHAPES), self.choose.randint(1, 3), self.choose.randint(0, 3)
         for _ in range(self.choose.randint(0, 2)):
             self._function(f"helper_{len(self.functions)}")
-        self._kernel(block[0])
+        self._kernel(*block)
         lines = make_lines(self.lines)
         return Case(self.seed, block, blocks, number, self.waits, tuple(self.functions.items()), lines)
 
@@ -68,8 +77,9 @@ class Generator:
         body = "\n".join("    " * line.depth + line.text for line in self.lines)
         self.functions[name] = f"@hip.jit(device=True)\ndef {name}(l0, f0):\n{body}\n"
 
-    def _kernel(self, width: int) -> None:
+    def _kernel(self, width: int, height: int) -> None:
         self.lines = []
+        self.tile = (width + 2, height + 2) if self.waits and self.choose.random() < 0.4 else None
         self.emit(1, f"t = int64(hip.threadIdx.x + {width} * hip.threadIdx.y)")
         self.emit(1, "g = int64(hip.blockIdx.x * THREADS + t)")
         for place, (name, kind) in enumerate(INTEGERS.items()):
@@ -102,6 +112,13 @@ class Generator:
             self.emit(1, "if t == 0:")
             self.emit(2, "for turn in range(4):")
             self.emit(3, "sums[turn] = int32(0)")
+            if self.tile is not None:
+                width, height = self.tile
+                self.emit(1, "tx, ty = int64(hip.threadIdx.x), int64(hip.threadIdx.y)")
+                self.emit(1, f"x = int64(hip.blockIdx.x * {width - 2}) + tx")
+                self.emit(1, f"tile = hip.shared.array(({height}, {width}), int32)")
+                self.emit(1, f"for turn in range(t, {width * height}, THREADS):")
+                self.emit(2, f"tile[turn // {width}, turn % {width}] = int32(turn)")
             self.emit(1, "hip.syncthreads()")
 
     # Statements.
@@ -133,13 +150,60 @@ class Generator:
                 self._uniform(depth + 1, names)
             return
         with self._group():
-            getattr(self, f"_{kind}")(depth, names)
+            if kind == "exchange" and self.tile is not None and self.choose.random() < 0.7:
+                self._tile(depth, *self.tile)
+            else:
+                getattr(self, f"_{kind}")(depth, names)
 
     def _exchange(self, depth: int, names: Sequence[str]) -> None:
         self.emit(depth, f"shared[t] = {self.integer('int64', names)}")
         self.emit(depth, "hip.syncthreads()")
         self.emit(depth, f"l1 = shared[(t + {self.choose.randint(1, 70)}) % THREADS]")
         self.emit(depth, "hip.syncthreads()")
+
+    def _tile(self, depth: int, width: int, height: int) -> None:
+        """Fill the tile with a part of the picture, and add up what is around each thread's own place."""
+        number, fetch = self._loop(), self.choose.choice(FETCHES)
+        way = self.choose.choice(("turns", "rows", "halo"))
+        if way == "halo":
+            self._halo(depth, width, height, fetch)
+        else:
+            row, column, inner = f"row_{number}", f"column_{number}", depth + 1
+            if way == "turns":
+                self.emit(depth, f"for turn_{number} in range(t, {width * height}, THREADS):")
+                self.emit(inner, f"{row}, {column} = turn_{number} // {width}, turn_{number} % {width}")
+            else:
+                inner += 1
+                self.emit(depth, f"for {row} in range(ty, {height}, {height - 2}):")
+                self.emit(depth + 1, f"for {column} in range(tx, {width}, {width - 2}):")
+            self.emit(inner, f"tile[{row}, {column}] = {fetch.format(f'{row} - 1', f'x - tx + {column} - 1')}")
+        self.emit(depth, "hip.syncthreads()")
+        self._around(depth, number)
+        self.emit(depth, "hip.syncthreads()")
+
+    def _halo(self, depth: int, width: int, height: int, fetch: str) -> None:
+        """Each thread loads its own place; those at the beginning of a row or a column, what is outside of it, too."""
+        self.emit(depth, f"tile[ty + 1, tx + 1] = {fetch.format('ty', 'x')}")
+        self.emit(depth, "if tx < 1:")
+        self.emit(depth + 1, f"tile[ty + 1, 0] = {fetch.format('ty', 'x - 1')}")
+        self.emit(depth + 1, f"tile[ty + 1, {width - 1}] = {fetch.format('ty', f'x + {width - 2}')}")
+        self.emit(depth, "if ty < 1:")
+        self.emit(depth + 1, f"tile[0, tx + 1] = {fetch.format('ty - 1', 'x')}")
+        self.emit(depth + 1, f"tile[{height - 1}, tx + 1] = {fetch.format(f'ty + {height - 2}', 'x')}")
+
+    def _around(self, depth: int, number: int) -> None:
+        """Add up neighbours in the tile: the four next ones, or all, until one ends the search."""
+        if self.choose.random() < 0.5:
+            for place in ("ty + 1, tx", "ty + 1, tx + 2", "ty, tx + 1", "ty + 2, tx + 1"):
+                self.emit(depth, f"l1 = {arithmetic('int64', '+', 'l1', f'int64(tile[{place}])')}")
+            return
+        leave = self.choose.choice(("break", "continue"))
+        self.emit(depth, f"for down_{number} in range(3):")
+        self.emit(depth + 1, f"for along_{number} in range(3):")
+        self.emit(depth + 2, f"met_{number} = tile[ty + down_{number}, tx + along_{number}]")
+        self.emit(depth + 2, f"if met_{number} {self.choose.choice(('>', '<'))} int32(i0 & int32(31)):")
+        self.emit(depth + 3, leave)
+        self.emit(depth + 2, f"l1 = {arithmetic('int64', '+', 'l1', f'int64(met_{number})')}")
 
     def _count(self, depth: int, names: Sequence[str]) -> None:
         which = self.choose.choice(("count", "and", "or"))

@@ -30,6 +30,9 @@ FORMS: tuple[Form, ...] = (
 )  # fmt: skip
 """Each form of the CPU device, with the number of threads that it runs at a time."""
 
+ALONG_Y: Form = ("vectors along y", None)
+"""The form ``vectors`` of threads that are neighbours along y."""
+
 LAUNCH: Form = ("launch", None)
 """The only form on other devices."""
 
@@ -53,7 +56,8 @@ def forms_of(case: Case | TypedCase) -> list[Form]:
     """The forms that are possible for *case*: ``loop`` rejects kernels with barriers."""
     if device_name() != "cpu":
         return [LAUNCH]
-    return [form for form in FORMS if form[0] != "loop" or not case.waits]
+    forms = [form for form in FORMS if form[0] != "loop" or not case.waits]
+    return [*forms, ALONG_Y] if isinstance(case, Case) and case.block[1] > 1 else forms
 
 
 class CompiledCase:
@@ -78,8 +82,10 @@ class CompiledCase:
             return [array.copy_to_host() for array in on_device], told
 
     def _run_form(self, form: str, width: int | None, on_device: list[Any]) -> str:
+        form, _, axis = form.partition(" along ")
         with ExitStack() as stack:
             stack.enter_context(runtime_config.cpu_form.scope(form))
+            stack.enter_context(runtime_config.cpu_lanes.scope(axis or "auto"))
             stack.enter_context(runtime_config.cpu_width.scope(width))
             function = current_device().load(self.code.code_object).function(self.code.name)
             values = (*on_device, self.case.number)

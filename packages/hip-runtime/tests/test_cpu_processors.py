@@ -21,7 +21,7 @@ from test_cpu_linear_masks import check as check_linear_masks
 from test_cpu_long_conversions import FLOATS, check_consecutive, check_floats, check_integers
 from test_cpu_neighbours import check as check_neighbours
 from test_cpu_neighbours import check_clamped, swapped
-from test_cpu_page_loads import marked
+from test_cpu_page_loads import marked, search
 from test_cpu_register_pressure import lanes_of
 from test_cpu_row_loops import COUNTS, TYPES, count_rows
 from test_cpu_strided import before_a_guard
@@ -151,6 +151,23 @@ def test_a_branch_on_what_a_loop_does_not_change_is_taken_out_of_it(device: Devi
     function.launch(2, 64, pack(function.kernel, out.address, x.address, *values.shape))
     np.testing.assert_array_equal(out.copy_to_host(), values)
     assert "loop" in str(function.form), function.form
+
+
+@pytest.mark.usefixtures("kept_programs")
+@pytest.mark.parametrize("width", [8, 16, 32, 64])
+def test_masks_of_more_than_a_register_stay_in_memory(device: Device, processor: str, width: int) -> None:
+    """In each iteration lanes find what they look for, and leave."""
+    rows, columns = 23, 640
+    values = (np.random.default_rng(width).random((rows, columns)) < 0.1).astype(np.uint8)
+    out, x = to_device(np.full(columns, -1)), to_device(values)
+    made = search()
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
+        function = device.load(made).function("k")
+        function.launch(5, 128, pack(function.kernel, out.address, x.address, rows, columns))
+        optimised, _ = list_kernel(made, made.kernels[0], (128, 1, 1))
+    np.testing.assert_array_equal(out.copy_to_host(), np.where(values.any(axis=0), values.argmax(axis=0), rows))
+    most = {"x86-64": 16, "haswell": 32}[processor]
+    assert (f"load volatile <{width} x i8>" in optimised) == (width > most)
 
 
 @pytest.mark.long

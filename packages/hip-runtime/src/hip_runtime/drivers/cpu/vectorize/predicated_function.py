@@ -14,6 +14,7 @@ from hip_runtime.drivers.cpu.llvmir import I32, allocate
 from hip_runtime.drivers.cpu.vectorize.crossing_values import find_crossing, incoming_value
 from hip_runtime.drivers.cpu.vectorize.few_lanes import FewLanes
 from hip_runtime.drivers.cpu.vectorize.linearize import LinearizedRegion, linearize
+from hip_runtime.drivers.cpu.vectorize.mask_places import MaskPlace
 from hip_runtime.drivers.cpu.vectorize.suspension import ROUNDS, Suspension
 from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_condition
 from hip_runtime.drivers.cpu.vectorize.widen import Widener
@@ -56,7 +57,7 @@ class PredicatedFunction:
         self.early_exits = early_exits
         self.otherwise = otherwise
         self.linearized = linearize(self.shapes)
-        self._masks: dict[Block, ir.Value] = {}
+        self._masks: dict[Block, MaskPlace] = {}
         self._incoming: dict[Instruction, ir.Value] = {}
         self._crossing, self.live_outs = find_crossing(self.shapes, widener.needs)
         self._blocks: dict[Block, ir.Block] = {}
@@ -70,8 +71,8 @@ class PredicatedFunction:
         for block in order.blocks:
             self._blocks[block] = builder.append_basic_block(block.name)
             if block in self.shapes.masked:
-                slot = self._masks[block] = allocate(self.widener.entry, self.lanes.no_lanes().type, "mask")
-                builder.store(self.lanes.no_lanes(), slot)
+                place = self._masks[block] = MaskPlace(self.widener.entry, self.lanes.width)
+                place.store(builder, self.lanes.no_lanes())
         self._begin(order.blocks[0])
         for block in order.blocks:
             if block not in self.shapes.masked:
@@ -243,7 +244,7 @@ class PredicatedFunction:
             return self._blocks[target]
         step = self.builder.append_basic_block("enter")
         builder = ir.IRBuilder(step)
-        builder.store(self.mask or self.lanes.all_lanes(), self._masks[target])
+        self._masks[target].store(builder, self.mask or self.lanes.all_lanes())
         builder.branch(self._blocks[self.linearized[target].blocks[0]])
         return step
 
@@ -274,8 +275,10 @@ class PredicatedFunction:
         values = [self._read_phis(block, target) for target, _ in edges]
         for (target, edge), incoming in zip(edges, values, strict=True):
             if incoming and self._leaves_loop(block, target):
+                place = MaskPlace(self.widener.entry, self.lanes.width)
+                place.store(builder, edge)
                 with builder.if_then(self.lanes.any(edge)):  # in most iterations no lane leaves
-                    self._add_edge(block, target, edge, incoming)
+                    self._add_edge(block, target, place.load(builder), incoming)
             else:
                 self._add_edge(block, target, edge, incoming)
 
@@ -291,8 +294,8 @@ class PredicatedFunction:
     def add_lanes(self, target: Block, mask: ir.Value) -> None:
         """Have the lanes of *mask* run *target*, if it is masked."""
         if target in self.shapes.masked:
-            slot = self._masks[target]
-            self.builder.store(self.builder.or_(self.builder.load(slot, typ=mask.type), mask), slot)
+            place = self._masks[target]
+            place.store(self.builder, self.builder.or_(place.load(self.builder), mask))
 
     def _leaves_loop(self, block: Block, target: Block) -> bool:
         return any(target not in loop and loop <= self.shapes.masked for loop in self.shapes.order.loops[block])
@@ -366,14 +369,14 @@ class PredicatedFunction:
     def _write_iteration(self, header: Block, rest: ir.Block) -> None:
         """Go back to *header* if any lane does, else to *rest*. That lanes run it need not be tested there again: what
         it computes would be live in the loop for the case that none does."""
-        builder, slot = self.builder, self._masks[header]
-        mask = builder.load(slot, typ=self.lanes.no_lanes().type)
+        builder, place = self.builder, self._masks[header]
+        mask = place.load(builder)
         again = self._blocks[header]
         if header in self._left_late:
             self._write_few_remain(header, mask, rest)
         if header in self._runs:
             again, running = self._runs[header]
-            builder.store(self.lanes.no_lanes(), slot)
+            place.store(builder, self.lanes.no_lanes())
             running.add_incoming(mask, builder.block)
         if header in self._left_late:
             builder.branch(again)
@@ -392,7 +395,7 @@ class PredicatedFunction:
         builder.position_at_end(some)
         place = allocate(self.widener.entry, bits.type, "remaining.bits")
         builder.store(bits, place)
-        builder.store(self.lanes.no_lanes(), self._masks[header])
+        self._masks[header].store(builder, self.lanes.no_lanes())
         start = builder.append_basic_block("remaining")
         builder.branch(start)
         self.few_remain.append(FewRemain(header, most, start, place, rest))
@@ -413,9 +416,10 @@ class PredicatedFunction:
     def _write_masked(self, block: Block, following: ir.Block, *, is_header: bool) -> None:
         builder = self.builder
         builder.position_at_end(self._blocks[block])
-        slot = self._masks[block]
-        mask = builder.load(slot, typ=self.lanes.no_lanes().type)
-        builder.store(self.lanes.no_lanes(), slot)
+        place = self._masks[block]
+        mask = place.load(builder)
+        if not place.stays_in_memory:
+            place.store(builder, self.lanes.no_lanes())
         if (
             any(self.widener.needs_active_lane(instruction) for instruction in block.instructions)
             or len(block.instructions) > _CHEAP
@@ -426,11 +430,15 @@ class PredicatedFunction:
             source = builder.block
             builder.cbranch(runs, run, following)
             builder.position_at_end(run)
-            if is_header:
+            if place.stays_in_memory:
+                mask = place.load(builder)
+            elif is_header:
                 running = builder.phi(mask.type)
                 running.add_incoming(mask, source)
                 self._runs[block] = run, running
                 mask = running
+        if place.stays_in_memory:
+            place.store(builder, self.lanes.no_lanes())
         self._write_body(block, mask)
         if self._branches_uniformly(block):
             targets = block.terminator.targets

@@ -25,6 +25,9 @@ FETCHES = (
 )
 """An element of the picture at a row and a column, which may be outside."""
 
+NEAR = ("ty + 1, tx", "ty + 1, tx + 2", "ty, tx + 1", "ty + 2, tx + 1")
+"""The places in the tile that are next to that of a thread."""
+
 MOST_DEPTH = 3
 
 
@@ -97,8 +100,13 @@ class Generator:
                 self._plain(1, names)
             self._claim(1, names)
             return
-        for _ in range(self.choose.randint(4, 9)):
-            self._uniform(1, names)
+        if self.tile is not None and self.choose.random() < 0.4:
+            for _ in range(self.choose.randint(1, 3)):
+                with self._group():
+                    self._tile(1, *self.tile)
+        else:
+            for _ in range(self.choose.randint(4, 9)):
+                self._uniform(1, names)
         for place, name in enumerate(INTEGERS):
             self.emit(1, f"rows[g, {place}] = int64({name})")
         for place, name in enumerate(FLOATS):
@@ -192,17 +200,18 @@ class Generator:
         self.emit(depth + 1, f"tile[{height - 1}, tx + 1] = {fetch.format(f'ty + {height - 2}', 'x')}")
 
     def _around(self, depth: int, number: int) -> None:
-        """Add up neighbours in the tile: the four next ones, or all, until one ends the search."""
-        if self.choose.random() < 0.5:
-            for place in ("ty + 1, tx", "ty + 1, tx + 2", "ty, tx + 1", "ty + 2, tx + 1"):
-                self.emit(depth, f"l1 = {arithmetic('int64', '+', 'l1', f'int64(tile[{place}])')}")
+        """Add up neighbours in the tile: the four next ones, or all, until one ends the search, or both."""
+        which = self.choose.choice(("near", "all", "both"))
+        for place in NEAR if which != "all" else ():
+            self.emit(depth, f"l1 = {arithmetic('int64', '+', 'l1', f'int64(tile[{place}])')}")
+        if which == "near":
             return
-        leave = self.choose.choice(("break", "continue"))
+        limit = self.choose.choice(("int32(i0 & int32(31))", "tile[ty + 1, tx + 1]"))
         self.emit(depth, f"for down_{number} in range(3):")
         self.emit(depth + 1, f"for along_{number} in range(3):")
         self.emit(depth + 2, f"met_{number} = tile[ty + down_{number}, tx + along_{number}]")
-        self.emit(depth + 2, f"if met_{number} {self.choose.choice(('>', '<'))} int32(i0 & int32(31)):")
-        self.emit(depth + 3, leave)
+        self.emit(depth + 2, f"if met_{number} {self.choose.choice(('>', '<'))} {limit}:")
+        self.emit(depth + 3, self.choose.choice(("break", "continue")))
         self.emit(depth + 2, f"l1 = {arithmetic('int64', '+', 'l1', f'int64(met_{number})')}")
 
     def _count(self, depth: int, names: Sequence[str]) -> None:

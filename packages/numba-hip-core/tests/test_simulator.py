@@ -172,6 +172,9 @@ def test_a_single_float_computes_with_numbers_in_64_bits() -> None:
     for simulated, out in zip((False, True), results, strict=True):
         with config.simulator.scope(simulated):
             hip.jit("void(float64[:], float32, float32[:])")(kernel)[1, 1](out, 0.3425, np.float32([0.7]))
+    if np.lib.NumpyVersion(np.__version__) < "2.0.0":  # where an element computes in 64 bits with a float of Python's
+        np.testing.assert_allclose(results[0, 2], results[1, 2], rtol=1e-7)
+        results[0, 2] = results[1, 2]
     assert results[0].tolist() == results[1].tolist()
 
 
@@ -409,7 +412,7 @@ MISTAKES = [
     (lambda a: a[9], IndexError, "index 9 is out of bounds for axis 0 with size 4"),
     (lambda a: hip.atomic.add(a, 0, 1, scope="grid"), ValueError, "hip.atomic.add: the scope has to be one of"),
     (lambda a: setattr(hip.threadIdx, "x", 3), AttributeError, "hip.threadIdx.x cannot be set: the launch decides"),
-    (lambda a: a[0], KernelSignatureError, r"kernel <lambda> returns np.float64\(0.0\); a kernel returns nothing"),
+    (lambda a: a[0], KernelSignatureError, r"kernel <lambda> returns .*0.0\)?; a kernel returns nothing"),
 ]
 
 values = ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
 I1 = ir.IntType(1)
@@ -60,6 +62,23 @@ def allocate(builder: ir.IRBuilder, kind: ir.Type, name: str = "") -> ir.Value:
     place = builder.alloca(kind, name=name)
     place.type = PTR
     return place
+
+
+def write_likely(
+    builder: ir.IRBuilder, condition: ir.Value, write: Callable[[], ir.Value], otherwise: Callable[[], ir.Value]
+) -> ir.Value:  # fmt: skip
+    """What *write* writes if *condition* holds, which is likely, else what *otherwise* writes."""
+    with builder.if_else(condition, likely=True) as (holds, fails):
+        with holds:
+            quick = write()
+            end_of_quick = builder.block
+        with fails:
+            slow = otherwise()
+            end_of_slow = builder.block
+    result = builder.phi(quick.type)
+    result.add_incoming(quick, end_of_quick)
+    result.add_incoming(slow, end_of_slow)
+    return result
 
 
 def function_address(function: ir.Function) -> ir.Value:

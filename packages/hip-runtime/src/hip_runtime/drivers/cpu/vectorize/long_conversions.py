@@ -21,7 +21,7 @@ from llvmlite import ir
 from hip_devicelib.cpu.processor import has_rounding
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
-from hip_runtime.drivers.cpu.llvmir import I32, I64
+from hip_runtime.drivers.cpu.llvmir import I32, I64, write_likely
 from hip_runtime.drivers.cpu.object_code.host_machine import converts_long_integers
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder, mangle
@@ -114,7 +114,7 @@ def _write_consecutive(
             code.lanes.spread(builder.trunc(first, I32), stride), code.lanes.type_of(conversion.type)
         )  # fmt: skip
 
-    return _choose(builder, near, narrow, convert)
+    return write_likely(builder, near, narrow, convert)
 
 
 def _is_narrow(builder: ir.IRBuilder, number: ir.Value, signed: bool) -> ir.Value:
@@ -135,7 +135,7 @@ def _write_narrow(code: GangValues, conversion: Instruction, convert: Callable[[
     def narrow() -> ir.Value:
         return builder.sitofp(builder.trunc(numbers, lanes.type_of(I32)), lanes.type_of(_F32))
 
-    return _choose(builder, lanes.all(near), narrow, convert)
+    return write_likely(builder, lanes.all(near), narrow, convert)
 
 
 def _write_integers(code: GangValues, operand: Value, convert: Callable[[], ir.Value]) -> ir.Value:
@@ -146,7 +146,7 @@ def _write_integers(code: GangValues, operand: Value, convert: Callable[[], ir.V
         floats = builder.fpext(floats, lanes.type_of(_F64))
     size = lanes.call(f"llvm.fabs.{mangle(floats.type)}", floats.type, [floats])
     near = builder.fcmp_ordered("<", size, lanes.splat(ir.Constant(_F64, _LIMIT)))
-    return _choose(builder, lanes.all(near), lambda: near_floats_to_integers(lanes, floats, signed=True), convert)
+    return write_likely(builder, lanes.all(near), lambda: near_floats_to_integers(lanes, floats, signed=True), convert)
 
 
 def _of_active(code: GangValues, operand: Value, rest: ir.Constant) -> ir.Value:
@@ -155,20 +155,3 @@ def _of_active(code: GangValues, operand: Value, rest: ir.Constant) -> ir.Value:
     if code.mask is not None:
         values = code.builder.select(code.mask, values, code.lanes.splat(rest))
     return code.lanes.freeze(values)
-
-
-def _choose(
-    builder: ir.IRBuilder, near: ir.Value, at_once: Callable[[], ir.Value], convert: Callable[[], ir.Value]
-) -> ir.Value:  # fmt: skip
-    """What *at_once* writes if *near* holds, which is likely, else what *convert* writes."""
-    with builder.if_else(near, likely=True) as (converted, otherwise):
-        with converted:
-            quick = at_once()
-            end_of_quick = builder.block
-        with otherwise:
-            slow = convert()
-            end_of_slow = builder.block
-    result = builder.phi(quick.type)
-    result.add_incoming(quick, end_of_quick)
-    result.add_incoming(slow, end_of_slow)
-    return result

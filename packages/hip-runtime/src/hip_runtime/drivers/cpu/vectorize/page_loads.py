@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.llvmir import I64
+from hip_runtime.drivers.cpu.llvmir import I64, write_likely
 from hip_runtime.drivers.cpu.object_code.host_machine import masks_neighbours
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder, size_in_memory
 
@@ -23,15 +23,12 @@ def load_in_page(lanes: VectorBuilder, kind: ir.Type, place: ir.Value, mask: ir.
     builder = lanes.builder
     offset = builder.and_(builder.ptrtoint(place, I64), I64(_PAGE - 1))
     last = I64(_PAGE - lanes.width * size_in_memory(kind))
-    with builder.if_else(builder.icmp_unsigned("<=", offset, last)) as (in_page, across):
-        with in_page:
-            whole, whole_block = lanes.load(kind, place, None, align), builder.block
-        with across:
-            part, part_block = _load_across(lanes, kind, place, mask, align), builder.block
-    result = builder.phi(whole.type)
-    result.add_incoming(whole, whole_block)
-    result.add_incoming(part, part_block)
-    return result
+    return write_likely(
+        builder,
+        builder.icmp_unsigned("<=", offset, last),
+        lambda: lanes.load(kind, place, None, align),
+        lambda: _load_across(lanes, kind, place, mask, align),
+    )
 
 
 def _load_across(lanes: VectorBuilder, kind: ir.Type, place: ir.Value, mask: ir.Value, align: int) -> ir.Value:

@@ -9,7 +9,9 @@ import pytest
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, Function, config, to_device
-from hip_runtime.drivers.cpu.vectorize import gang_function
+from hip_runtime.drivers.cpu.ir.model import Instruction
+from hip_runtime.drivers.cpu.vectorize import gang_function, widen
+from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.errors import KernelFault
 
 PARAMETERS = [("out", "ptr"), ("x", "ptr"), ("sums", "ptr"), ("begin", "ptr"), ("n", "i64"), ("bad", "i64")]
@@ -110,14 +112,14 @@ REFUSED = {
 
 
 @pytest.fixture
-def suspensions(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether gangs take turns, for each gang function that might."""
-    found: list[bool] = []
+def suspensions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The iterations that gangs make in their turns, for each gang function that might have some; 0 without turns."""
+    found: list[int] = []
     find = gang_function.find_suspension
 
     def spy(*arguments: Any) -> Any:
         made = find(*arguments)
-        found.append(made is not None)
+        found.append(made.iterations if made is not None else 0)
         return made
 
     monkeypatch.setattr(gang_function, "find_suspension", spy)
@@ -172,7 +174,7 @@ def in_pairs(grids: list[tuple[int, int]]) -> list[tuple[int, tuple[int, int]]]:
 
 @pytest.mark.parametrize("form", ["vectors", "loop"])
 @pytest.mark.sample(1)
-def test_sums_and_elements_are_those_of_each_thread(device: Device, suspensions: list[bool], form: str) -> None:
+def test_sums_and_elements_are_those_of_each_thread(device: Device, suspensions: list[int], form: str) -> None:
     function = load(device)
     with config.cpu_form.scope(form):
         for n, (grid, block) in in_pairs([*GRIDS, (1, 8)]):
@@ -181,7 +183,7 @@ def test_sums_and_elements_are_those_of_each_thread(device: Device, suspensions:
 
 
 @pytest.mark.parametrize(("block", "turns"), [(256, False), (512, True), (1024, True)])
-def test_steps_within_a_page_take_no_turns(device: Device, suspensions: list[bool], block: int, turns: bool) -> None:
+def test_steps_within_a_page_take_no_turns(device: Device, suspensions: list[int], block: int, turns: bool) -> None:
     """As of a block that walks through a row: each of its gangs reads the same pages."""
     function = load(device, WALK_AND_MIRROR.replace("mul nuw nsw i64 %g, %d", f"add i64 0, {block}"))
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(16):
@@ -189,7 +191,70 @@ def test_steps_within_a_page_take_no_turns(device: Device, suspensions: list[boo
     assert any(suspensions) == turns
 
 
-def test_more_blocks_than_there_are_records_for(device: Device, suspensions: list[bool]) -> None:
+TABLE = f"""
+define void @table(ptr noalias %item, ptr noalias %out, ptr noalias %x, ptr noalias %columns, ptr noalias %rows, i64 %n,
+                   i64 %width) {{
+entry:
+{GLOBAL_X}
+  %g32 = call i32 @spmd.grid_dim.x(ptr %item)
+  %g = zext i32 %g32 to i64
+  %step = mul nuw nsw i64 %g, %d
+  %in = icmp slt i64 %i, %n
+  br i1 %in, label %loop, label %done
+loop:
+  %k = phi i64 [ %i, %entry ], [ %next, %loop ]
+  %next = add nuw nsw i64 %k, %step
+  %stays = icmp slt i64 %next, %n
+  %row = udiv i64 %k, %width
+  %column = urem i64 %k, %width
+  %px = getelementptr float, ptr %x, i64 %k
+  %value = load float, ptr %px
+  %pc = getelementptr float, ptr %columns, i64 %column
+  %of_column = load float, ptr %pc
+  %pr = getelementptr float, ptr %rows, i64 %row
+  %of_row = load float, ptr %pr
+  %product = fmul float %value, %of_column
+  %sum = fadd float %product, %of_row
+  %po = getelementptr float, ptr %out, i64 %k
+  store float %sum, ptr %po
+  br i1 %stays, label %loop, label %done
+done:
+  ret void
+}}
+"""
+"""A table times a row, plus a column. What says whether a thread stays comes before what is versioned."""
+
+
+@pytest.mark.parametrize("block", [256, 100])
+def test_fewer_iterations_of_more_arrays(
+    device: Device, suspensions: list[int], monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    """Three arrays, which two iterations of a gang leave in the cache; whether all lanes stay is told by the ends."""
+    compared: list[bool] = []
+    ask = widen.write_uniform_condition
+
+    def spy(values: GangValues, condition: Instruction, expected: bool) -> Any:
+        compared.append(values.shapes.homes[condition] is values.block)
+        return ask(values, condition, expected)
+
+    monkeypatch.setattr(widen, "write_uniform_condition", spy)
+    names = [("out", "ptr"), ("x", "ptr"), ("columns", "ptr"), ("rows", "ptr"), ("n", "i64"), ("width", "i64")]
+    with config.cpu_form.scope("vectors"):
+        function = device.load(code(TABLE, "table", names)).function("table")
+        for height, width in [(70, 500), (3, 7000), (900, 17), (1, 1), (5, 64)]:
+            table = np.random.default_rng(width).integers(0, 99, (height, width)).astype(np.float32)
+            columns, rows = table[0] * 3, table[:, 0] - 1
+            out = to_device(np.zeros_like(table))
+            held = [to_device(one) for one in (table, columns, rows)]
+            addresses = [one.address for one in held]
+            function.launch(9, block, pack(function.kernel, out.address, *addresses, table.size, width))
+            np.testing.assert_array_equal(out.copy_to_host(), table * columns + rows[:, None], str(width))
+    assert set(suspensions) == {2}
+    assert all(compared)
+    assert compared
+
+
+def test_more_blocks_than_there_are_records_for(device: Device, suspensions: list[int]) -> None:
     function = load(device)
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(4), config.cpu_threads.scope(1):
         run(function, 300_001, 60, 1000)
@@ -198,16 +263,16 @@ def test_more_blocks_than_there_are_records_for(device: Device, suspensions: lis
     assert suspensions
 
 
-def test_a_fault_of_a_gang_that_was_suspended_names_its_thread(device: Device, suspensions: list[bool]) -> None:
+def test_a_fault_of_a_gang_that_was_suspended_names_its_thread(device: Device, suspensions: list[int]) -> None:
     with config.cpu_form.scope("vectors"), pytest.raises(KernelFault) as caught:
         run(load(device), 50_000, 10, 256, bad=1_300)
-    assert suspensions == [True]
+    assert suspensions == [4]
     assert (caught.value.block, caught.value.thread) == ((5, 0, 0), (20, 0, 0))
 
 
 @pytest.mark.parametrize("form", ["auto", "vectors", "regions"])
 @pytest.mark.sample(1)
-def test_gangs_pause_behind_the_loop_before_a_barrier(device: Device, suspensions: list[bool], form: str) -> None:
+def test_gangs_pause_behind_the_loop_before_a_barrier(device: Device, suspensions: list[int], form: str) -> None:
     function = load(device, WALK_AND_MIRROR)
     with config.cpu_form.scope(form):
         for n, (grid, block) in in_pairs(GRIDS):
@@ -216,7 +281,7 @@ def test_gangs_pause_behind_the_loop_before_a_barrier(device: Device, suspension
     assert ("gangs take turns in a loop before the first barrier" in function.form) == (form != "regions")
 
 
-def test_more_paused_blocks_than_there_are_records_for(device: Device, suspensions: list[bool]) -> None:
+def test_more_paused_blocks_than_there_are_records_for(device: Device, suspensions: list[int]) -> None:
     function = load(device, WALK_AND_MIRROR)
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(4), config.cpu_threads.scope(1):
         run(function, 300_001, 60, 1000, mirrors=True)
@@ -226,16 +291,16 @@ def test_more_paused_blocks_than_there_are_records_for(device: Device, suspensio
     assert suspensions
 
 
-def test_a_fault_of_a_gang_that_paused_names_its_thread(device: Device, suspensions: list[bool]) -> None:
+def test_a_fault_of_a_gang_that_paused_names_its_thread(device: Device, suspensions: list[int]) -> None:
     with config.cpu_form.scope("vectors"), pytest.raises(KernelFault) as caught:
         run(load(device, WALK_AND_MIRROR), 50_000, 10, 256, bad=1_300)
-    assert suspensions == [True]
+    assert suspensions == [4]
     assert (caught.value.block, caught.value.thread) == ((5, 0, 0), (20, 0, 0))
 
 
 @pytest.mark.parametrize("reason", REFUSED)
 @pytest.mark.sample(1)
-def test_gangs_do_not_pause_where_a_block_would_notice(device: Device, suspensions: list[bool], reason: str) -> None:
+def test_gangs_do_not_pause_where_a_block_would_notice(device: Device, suspensions: list[int], reason: str) -> None:
     before, after, other, instead = REFUSED[reason]
     assert before in WALK_AND_MIRROR
     text = WALK_AND_MIRROR.replace(before, after)

@@ -21,7 +21,7 @@ _SHORTEST_ROW = 64
 """Constants that may be the length of a row."""
 
 _WIDENING = frozenset({"zext", "sext"})
-_SUMMING = _WIDENING | {"trunc", "add", "sub", "or", "phi", "freeze"}
+_SUMMING = _WIDENING | {"trunc", "add", "sub", "or", "freeze"}
 
 
 def find_global_indices(function: Function, axis: str, extent: int | None) -> list[Instruction] | None:

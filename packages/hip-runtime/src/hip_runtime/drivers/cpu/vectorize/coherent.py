@@ -138,7 +138,7 @@ class CoherentBranches:
         computed for that is computed there once more, so that the masks are where they are used: lanes that agree are
         told by the first and the last one."""
         copies: dict[Value, Instruction] = {}
-        for value in _find_condition(block, self._function):
+        for value in _find_condition(block.terminator, block.instructions[:-1], self._function):
             operands = [copies.get(operand, operand) for operand in value.operands]
             copies[value] = replace(value, operands=operands)
             self.copied[copies[value]] = value
@@ -189,14 +189,30 @@ class CoherentBranches:
         _branch_if_coherent(block, copies.blocks[target], diverging, expected)
 
 
-def _find_condition(block: Block, function: Function) -> list[Instruction]:
-    """What computes the condition of *block*, in order, and is used for nothing else."""
+def sink_conditions(function: Function, shapes: VectorShapes) -> bool:
+    """Compute in the blocks of *function* that ask whether all lanes agree what is asked for and used for nothing else:
+    the first and the last lane tell of numbers that are compared there. Returns whether anything moved."""
+    is_changed = False
+    for block in function.blocks:
+        agreed = block.instructions[-2] if len(block.instructions) > 1 else block.terminator
+        source = shapes.homes.get(agreed.operands[0]) if agreed.opcode == AGREE else None
+        if source is None or source is block or shapes.order.loops[source] != shapes.order.loops[block]:
+            continue
+        moved = _find_condition(agreed, source.instructions, function)
+        source.instructions = [value for value in source.instructions if value not in moved]
+        block.instructions[-2:-2] = moved
+        is_changed |= bool(moved)
+    return is_changed
+
+
+def _find_condition(user: Instruction, values: list[Instruction], function: Function) -> list[Instruction]:
+    """What computes, among *values*, the condition of *user*, in order, and is used for nothing else."""
     users = find_users(function.instructions())
-    found: set[Instruction] = {block.terminator}
-    for value in reversed(block.instructions[:-1]):
+    found: set[Instruction] = {user}
+    for value in reversed(values):
         if value.type == I1 and value.opcode in _LOGIC and found.issuperset(users.get(value, [])):
             found.add(value)
-    return [value for value in block.instructions[:-1] if value in found]
+    return [value for value in values if value in found]
 
 
 _LOGIC = frozenset({"icmp", "fcmp", "and", "or", "xor", "select", "freeze"})

@@ -30,7 +30,7 @@ from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, PTR, VOID, allocate
 from hip_runtime.drivers.cpu.vectorize.brought_conditions import bring_conditions
 from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_rows
-from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches
+from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches, sink_conditions
 from hip_runtime.drivers.cpu.vectorize.coherent_values import CoherentValues
 from hip_runtime.drivers.cpu.vectorize.early_exit import assume_early_exits
 from hip_runtime.drivers.cpu.vectorize.few_lanes import FewLanes, each_lane, find_data_check
@@ -346,6 +346,9 @@ class GangFunction:
                 self._copy_demotable({} if self._split is None else self._split.copied)
                 self.shapes = self._shapes(self.early_exits)
                 self._record("split_rows")
+        if sink_conditions(self._graph, self.shapes):
+            self.shapes = self._shapes(self.early_exits)
+            self._record("sink_conditions")
         return values.apart | branches.apart
 
     def _copy_demotable(self, copied: Mapping[Instruction, Instruction]) -> None:

@@ -15,7 +15,7 @@ from hip_runtime.drivers.cpu.vectorize.crossing_values import find_crossing, inc
 from hip_runtime.drivers.cpu.vectorize.few_lanes import FewLanes
 from hip_runtime.drivers.cpu.vectorize.linearize import LinearizedRegion, linearize
 from hip_runtime.drivers.cpu.vectorize.mask_places import MaskPlace
-from hip_runtime.drivers.cpu.vectorize.suspension import ROUNDS, Suspension
+from hip_runtime.drivers.cpu.vectorize.suspension import Suspension
 from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_condition
 from hip_runtime.drivers.cpu.vectorize.widen import Widener
 
@@ -116,7 +116,7 @@ class PredicatedFunction:
         builder = ir.IRBuilder(self.builder.append_basic_block("go.round"))
         count = builder.add(builder.load(self._rounds, typ=I32), I32(1))
         builder.store(count, self._rounds)
-        enough = builder.icmp_unsigned(">=", count, I32(ROUNDS))
+        enough = builder.icmp_unsigned(">=", count, I32(suspension.iterations))
         builder.cbranch(enough, self._stops[0], self._blocks[suspension.in_loop.block])
         return builder.block
 

@@ -16,7 +16,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.analyses.block_memory import is_kernel_memory
 from hip_runtime.drivers.cpu.analyses.cfg import live_values
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
-from hip_runtime.drivers.cpu.analyses.grid_stride_loops import is_grid_stride_loop
+from hip_runtime.drivers.cpu.analyses.grid_stride_loops import count_iterations, is_grid_stride_loop
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import AGREE, Block, Instruction
@@ -33,10 +33,6 @@ BEHIND_LOOP = 2
 
 NOT_SUSPENDED = PTR(None), I1(0), I1(0)
 """What follows the other arguments of a gang function that may suspend, where none of its gangs is suspended."""
-
-ROUNDS = 4
-"""Iterations that a gang makes in its turn. With four, a saxpy of 4M float32 takes 0.8 ms of CPU time and a dot product
-0.7; with one these are 1.2 and 1.2, with eight 1.2 and 0.85."""
 
 
 class Stop:
@@ -89,10 +85,12 @@ class Suspension:
     it."""
 
     def __init__(
-        self, header: Block, latch: Block, shapes: VectorShapes, size_of: SizeOf, behind: Block | None = None,
-        before: frozenset[Block] = frozenset(),
+        self, header: Block, latch: Block, iterations: int, shapes: VectorShapes, size_of: SizeOf,
+        behind: Block | None = None, before: frozenset[Block] = frozenset(),
     ) -> None:  # fmt: skip
         self.latch = latch
+        self.iterations = iterations
+        """How many a gang makes in its turn."""
         self.in_loop = Stop(IN_LOOP, header, shapes, size_of)
         self.behind_loop = None if behind is None else Stop(BEHIND_LOOP, behind, shapes, size_of)
         self._before = before
@@ -160,12 +158,13 @@ def find_suspension(
             continue
         if not is_grid_stride_loop(loops[0], shapes, size_of, width):
             continue
+        iterations = count_iterations(loops[0], shapes, size_of)
         if kernel_arguments is None:
-            return Suspension(header, block, shapes, size_of)
+            return Suspension(header, block, iterations, shapes, size_of)
         behind = next(target for target in end.targets if target is not header)
         before = _find_before(header, loops[0], shapes)
         if _may_pause(loops[0], before, behind, shapes, kernel_arguments):
-            return Suspension(header, block, shapes, size_of, behind, before)
+            return Suspension(header, block, iterations, shapes, size_of, behind, before)
     return None
 
 

@@ -572,6 +572,62 @@ def test_lanes_that_gather_under_masks_are_slower(
     assert (": vectors" in str(function.form)) == has_masks
 
 
+PROBE = f"""
+define void @k(ptr noalias %item, ptr %out, ptr %table, ptr %keys) {{
+entry:
+{GLOBAL_X}
+  %pk = getelementptr i32, ptr %keys, i64 %i
+  %key = load i32, ptr %pk
+  %hashed = mul i32 %key, -1640531527
+  %from = START
+  %wide = zext i32 %from to i64
+  br label %probe
+probe:
+  %slot = phi i64 [ %wide, %entry ], [ %next, %miss ]
+  %ps = getelementptr i32, ptr %table, i64 %slot
+  %held = load i32, ptr %ps
+  %hit = icmp eq i32 %held, %key
+  br i1 %hit, label %end, label %miss
+miss:
+  %following = add nsw i64 %slot, 1
+  %next = FOLLOWING
+  %empty = icmp eq i32 %held, -1
+  br i1 %empty, label %end, label %probe
+end:
+  %found = phi i64 [ %slot, %probe ], [ -1, %miss ]
+  %q = getelementptr i64, ptr %out, i64 %i
+  store i64 %found, ptr %q
+  ret void
+}}
+"""
+"""Looks keys up in a table, from a slot on that the key says, or each in a row of its own."""
+
+
+@pytest.mark.parametrize("anywhere", [True, False])
+def test_what_is_loaded_from_anywhere_decides_late(device: Device, anywhere: bool) -> None:
+    """A thread that runs alone begins when the last one has found its slot, which no other thread waits for as a lane;
+    in a row, the processor knows what is loaded next."""
+    start, following = ("lshr i32 %hashed, 24", "and i64 %following, 255") if anywhere else (
+        "shl i32 %t32, 4", "add nsw i64 %following, 0"
+    )  # fmt: skip
+    keys = np.random.default_rng(4).choice(10_000, 64, replace=False).astype(np.int32)
+    table = np.full(1024, -1, np.int32)
+    expected = np.full(64, -1)
+    for i, key in enumerate(keys):
+        if i % 3:
+            slot = int(np.uint32(int(key) * 2654435769 % 2**32) >> 24) if anywhere else 16 * i + i % 5
+            while anywhere and table[slot] != -1:
+                slot = (slot + 1) % 256
+            table[16 * i : slot if not anywhere else 0] = -2
+            table[slot], expected[i] = key, slot
+    text = PROBE.replace("START", start).replace("FOLLOWING", following)
+    function = device.load(code(text, "k", [("out", "ptr"), ("table", "ptr"), ("keys", "ptr")])).function("k")
+    held, out = [to_device(table), to_device(keys)], to_device(np.zeros(64, np.int64))
+    function.launch(1, 64, pack(function.kernel, out.address, *(array.address for array in held)))
+    np.testing.assert_array_equal(out.copy_to_host(), expected)
+    assert (": vectors" in str(function.form)) == anywhere
+
+
 @pytest.mark.parametrize("by_data", [False, True])
 @pytest.mark.sample(2)
 def test_branches_that_are_predicted_stay(device: Device, by_data: bool) -> None:

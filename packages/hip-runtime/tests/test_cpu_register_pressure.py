@@ -104,6 +104,22 @@ def test_values_that_live_at_the_same_time_decide(device: Device, count: int, ti
     assert lanes_of(form) == times * default_lanes()
 
 
+@pytest.mark.parametrize(("count", "times"), [(FITTING + 1, 2), (2 * FITTING - 1, 2), (2 * FITTING + 2, 1)])
+def test_updates_anywhere_take_longer_than_registers_that_are_stored(device: Device, count: int, times: int) -> None:
+    """Lanes update one after another; values of theirs that are in memory meanwhile cost little."""
+    store = f"  store float %s.{count - 1}, ptr %to"
+    assert store in sums(count)
+    body = sums(count).replace(store, f"""
+      %sum = fptosi float %s.{count - 1} to i64
+      %place = getelementptr i32, ptr %out, i64 %sum
+      %old = atomicrmw add ptr %place, i32 1 monotonic""")  # fmt: skip
+    x = np.random.default_rng(1).integers(0, 9, (count, THREADS)).astype(np.float32)
+    places = (x.sum(axis=0) + x[0]).astype(np.int64)
+    form, found = launch(device, body, x, np.zeros(9 * (count + 1), np.int32))
+    np.testing.assert_array_equal(found, np.bincount(places, minlength=found.size))
+    assert lanes_of(form) == times * default_lanes()
+
+
 @pytest.mark.parametrize(("kind", "dtype", "count", "times"), [
     ("double", "f8", FITTING // 2, 2), ("double", "f8", FITTING // 2 + 1, 1), ("i8", "i1", 4 * FITTING + 3, 2),
 ])  # fmt: skip

@@ -115,6 +115,10 @@ floats; and one in a worker's table, which only lanes have."""
 _LOOP_MISPREDICTION, _BRANCH_MISPREDICTION = 10.0, 4.0
 """A mispredicted branch of a thread that runs alone: at a loop's exit, and elsewhere in a loop."""
 
+_AFTER_LOAD = 15.0
+"""What it takes longer where the loop loads from anywhere what decides, as in a table of hashes: nothing of the next
+thread begins before that is there."""
+
 _TAKEN_OUT = 25.0
 """What it takes to go on with a lane alone: its values go through memory, and the end of its loop is mispredicted."""
 
@@ -268,6 +272,8 @@ class _Estimate:
                 leaves = any(target not in loops[-1] for target in self._shapes.successors(block))
                 if leaves:
                     scalar_block += _LOOP_MISPREDICTION / _TRIP_COUNT
+                    if self._is_decided_by_load(block, loops[-1]):
+                        scalar += _AFTER_LOAD * share * weight / _TRIP_COUNT
                 elif not is_vector:
                     scalar_block += _BRANCH_MISPREDICTION
             if share < 1:
@@ -302,6 +308,21 @@ class _Estimate:
                     is_near = shape is not VARYING and nbytes < abs(shape) <= MAX_STRIDE * nbytes
                     if is_near and self._steps.step(value.operands[-1], loop) == nbytes:
                         return True
+        return False
+
+    def _is_decided_by_load(self, block: Block, loop: frozenset[Block]) -> bool:
+        """Whether what an iteration of *loop* loads from anywhere decides where it goes from *block*."""
+        waiting, seen = list(block.terminator.operands), set(block.terminator.operands)
+        while waiting:
+            value = waiting.pop()
+            if not isinstance(value, Instruction) or self._shapes.homes.get(value) not in loop:
+                continue
+            if value.opcode == "load" and self._steps.step(value.operands[-1], loop) is None:
+                return True
+            is_chosen = value.type != I1 and any(operand.type == I1 for operand in value.operands)
+            if value.opcode != "phi" and not is_chosen:  # which goes through something in small steps
+                waiting += set(value.operands) - seen
+                seen.update(value.operands)
         return False
 
     def _share(self, block: Block) -> float:

@@ -37,7 +37,10 @@ def has_registers_left(shapes: VectorShapes, size_of: SizeOf, width: int, rows: 
     nbytes = most_live_bytes(shapes, size_of)
     if rows > 1:
         nbytes += (rows - 1) * _most_bytes_between_iterations(shapes, size_of)
-    return 2 * width * nbytes < vector_registers() * vector_bytes()
+    room = vector_registers() * vector_bytes()
+    if any(_updates_anywhere(value, block, shapes) for value, block in shapes.homes.items()):
+        room *= 2
+    return 2 * width * nbytes < room
 
 
 def _is_of_block(value: Instruction) -> bool:
@@ -55,6 +58,11 @@ def _takes_lanes_apart(value: Instruction, block: Block, shapes: VectorShapes, s
     if step is VARYING:
         return block in shapes.masked or bool(shapes.order.loops[block]) or accessed < _LEAST_GATHERED
     return step not in (0, accessed)
+
+
+def _updates_anywhere(value: Instruction, block: Block, shapes: VectorShapes) -> bool:
+    """Whether *value* updates memory lane by lane: next to that it is little to store a register and load it again."""
+    return value.opcode == "atomicrmw" and shapes.of(value.operands[0], block) is VARYING
 
 
 def _is_often_left_out(block: Block, shapes: VectorShapes) -> bool:

@@ -195,7 +195,8 @@ def sink_conditions(function: Function, shapes: VectorShapes) -> bool:
     is_changed = False
     for block in function.blocks:
         agreed = block.instructions[-2] if len(block.instructions) > 1 else block.terminator
-        source = shapes.homes.get(agreed.operands[0]) if agreed.opcode == AGREE else None
+        asked = agreed.operands[0] if agreed.opcode == AGREE else None
+        source = shapes.homes.get(asked) if isinstance(asked, Instruction) else None
         if source is None or source is block or shapes.order.loops[source] != shapes.order.loops[block]:
             continue
         moved = _find_condition(agreed, source.instructions, function)

@@ -7,18 +7,17 @@ gather."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from llvmlite import ir
 
 from hip_devicelib import spmd
-from hip_runtime.drivers.cpu.analyses.address_terms import take_apart
 from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS, needs_active_lane
+from hip_runtime.drivers.cpu.analyses.free_instructions import find_free
 from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
-from hip_runtime.drivers.cpu.analyses.loop_starts import find_decided
+from hip_runtime.drivers.cpu.analyses.late_decisions import is_decided_late
 from hip_runtime.drivers.cpu.analyses.neighbours import Neighbours, accessed_type, find_neighbours
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.recurrences import innermost_loops, latency
@@ -34,7 +33,7 @@ from hip_runtime.drivers.cpu.analyses.trip_counts import count_iterations
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import is_combinable, is_uniform_load
 from hip_runtime.drivers.cpu.analyses.unit_stride_loops import UnitStrideLoops
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
-from hip_runtime.drivers.cpu.ir.model import Block, Constant, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1
 from hip_runtime.drivers.cpu.object_code.host_machine import has_mask_registers, vector_bytes
 from hip_runtime.errors import UnsupportedError
@@ -83,13 +82,6 @@ cache for all lanes."""
 _ROW_ELEMENT, _ROW_BYTE = 0.2, 0.05
 """An element, and each of its bytes, of a row that a lane loads several elements of at once, see `row_loops`; where
 LLVM makes vectors of the loop of a single thread, that is quicker nevertheless."""
-
-_SHORTEST_RUN, _WIDEST_RUN = 4, 64
-"""Neighbours in memory to which a thread stores constants, from which on it stores several at once; and the most that
-are looked at together."""
-
-_STORED = 32
-"""Bytes of constants that a thread stores at once."""
 
 _APART, _MOST_APART = 1.5, 2
 """How many times as many iterations as its own a lane takes part in, in a loop that lanes leave apart from each other;
@@ -230,8 +222,7 @@ class _Estimate:
         self._running = RunningLanes(shapes, width, are_waves=False)
         self.of_idle_lanes = 0.0
         """What threads that run alone would take for code that only one lane of a gang runs, if all threads ran it."""
-        self._free = find_decided(shapes) | self._find_hoisted() | self._find_merged()
-        """What takes a thread that runs alone no time: what is computed before loops, and what LLVM merges."""
+        self._free = find_free(shapes, size_of)
 
         self._row_loads = {
             load
@@ -272,7 +263,7 @@ class _Estimate:
                 leaves = any(target not in loops[-1] for target in self._shapes.successors(block))
                 if leaves:
                     scalar_block += _LOOP_MISPREDICTION / _TRIP_COUNT
-                    if self._is_decided_by_load(block, loops[-1]):
+                    if is_decided_late(block, loops[-1], self._shapes, self._steps):
                         scalar += _AFTER_LOAD * share * weight / _TRIP_COUNT
                 elif not is_vector:
                     scalar_block += _BRANCH_MISPREDICTION
@@ -308,21 +299,6 @@ class _Estimate:
                     is_near = shape is not VARYING and nbytes < abs(shape) <= MAX_STRIDE * nbytes
                     if is_near and self._steps.step(value.operands[-1], loop) == nbytes:
                         return True
-        return False
-
-    def _is_decided_by_load(self, block: Block, loop: frozenset[Block]) -> bool:
-        """Whether what an iteration of *loop* loads from anywhere decides where it goes from *block*."""
-        waiting, seen = list(block.terminator.operands), set(block.terminator.operands)
-        while waiting:
-            value = waiting.pop()
-            if not isinstance(value, Instruction) or self._shapes.homes.get(value) not in loop:
-                continue
-            if value.opcode == "load" and self._steps.step(value.operands[-1], loop) is None:
-                return True
-            is_chosen = value.type != I1 and any(operand.type == I1 for operand in value.operands)
-            if value.opcode != "phi" and not is_chosen:  # which goes through something in small steps
-                waiting += set(value.operands) - seen
-                seen.update(value.operands)
         return False
 
     def _share(self, block: Block) -> float:
@@ -401,42 +377,6 @@ class _Estimate:
             return scalar, (_MASKED_GATHER if is_chosen else _GATHER) / self._count_neighbours(value, block)
         return scalar, _NARROW_SCATTER if is_narrow_store else _SCATTER / self._count_neighbours(value, block)
 
-    def _find_hoisted(self) -> frozenset[Instruction]:
-        """What is the same for all threads of a row and in no loop of theirs, so that it is computed before these."""
-        return frozenset(
-            value for value, block in self._shapes.homes.items()
-            if not self._shapes.order.loops[block] and self._shapes.at_definition(value) == 0
-            and not (needs_active_lane(value) or value.is_terminator)
-        )  # fmt: skip
-
-    def _find_merged(self) -> frozenset[Instruction]:
-        """What LLVM makes part of another instruction for a thread that runs alone: addresses at a constant distance
-        from one that it has, and stores of constants to neighbours."""
-        found: set[Instruction] = set()
-        for block in self._shapes.order.blocks:
-            found.update(self._near_addresses(block))
-            groups = find_neighbours(
-                block, lambda access: access.opcode == "store" and not access.volatile and not access.atomic,
-                lambda _: _WIDEST_RUN, self._size_of, _guess_nothing,
-            )  # fmt: skip
-            for store, group in groups.items():
-                place = group.members.index(store)
-                is_constant = isinstance(store.operands[0], Constant)
-                nbytes = place * self._size_of(accessed_type(store))
-                if is_constant and len(group.members) >= _SHORTEST_RUN and nbytes % _STORED:
-                    found.add(store)
-        return frozenset(found)
-
-    def _near_addresses(self, block: Block) -> Iterator[Instruction]:
-        """Computations of addresses in *block* that differ from one before by a number."""
-        known: set[object] = set()
-        for value in block.instructions:
-            if value.opcode in ("load", "store"):
-                terms = take_apart(value.operands[-1], self._size_of).terms
-                if terms in known:
-                    yield from _own_addresses(value, self._shapes.uses)
-                known.add(terms)
-
     def _count_neighbours(self, access: Instruction, block: Block) -> int:
         """How many neighbours in memory are accessed together with *access* and by it."""
         if block not in self._neighbours:
@@ -478,14 +418,6 @@ class _Estimate:
 
 def _guess_nothing(_: Instruction) -> None:
     """What an index probably is: of those that are held within a limit, nothing is known before gangs are written."""
-
-
-def _own_addresses(access: Instruction, uses: Counter[Value]) -> Iterator[Instruction]:
-    """The computations of the address of *access* that are for that alone."""
-    address = access.operands[-1]
-    while isinstance(address, Instruction) and address.opcode == "getelementptr" and uses[address] == 1:
-        yield address
-        address = address.operands[0]
 
 
 def _is_for_active_lanes(value: Instruction) -> bool:

@@ -109,3 +109,57 @@ def test_elements(device: Device, test: str, form: str) -> None:
                 place = i + w + (one if HOLDS[test.split()[0]](i + w, int(compared)) else other)
                 expected.append(x[min(max(place, 0), SIZE - 1)])
             np.testing.assert_array_equal(out.copy_to_host(), expected, f"w = {w}")
+
+
+CHECKED = f"""
+define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %x, i64 %n, i64 %w, i64 %size) {{
+entry:
+{GLOBAL_X}
+  %inside = icmp slt i64 %i, %n
+  br i1 %inside, label %loop, label %end
+loop:
+  %k = phi i64 [ %i, %entry ], [ %next, %more ]
+  %from = add i64 %k, %w
+  %below = icmp slt i64 %from, 0
+  %by = select i1 %below, i64 %size, i64 0
+  %place = add i64 %from, %by
+  %fits = icmp ult i64 %place, %size
+  br i1 %fits, label %more, label %fault
+more:
+  %q = getelementptr i64, ptr %x, i64 %place
+  %v = load i64, ptr %q
+  %p = getelementptr i64, ptr %out, i64 %k
+  store i64 %v, ptr %p
+  %next = add i64 %k, 32
+  %again = icmp slt i64 %next, %n
+  br i1 %again, label %loop, label %end
+fault:
+  %r = getelementptr i64, ptr %out, i64 %i
+  %minus = sub i64 -1, %place
+  store i64 %minus, ptr %r
+  br label %end
+end:
+  ret void
+}}
+"""
+"""Copies elements from *w* on, each of which is checked. A thread that finds none says behind the loop which it was."""
+
+
+@pytest.mark.parametrize("form", ["vectors", "regions"])
+@pytest.mark.parametrize("width", [4, 16])
+def test_an_index_that_is_used_in_a_loop_and_behind_it(device: Device, form: str, width: int) -> None:
+    x = np.random.default_rng(5).integers(0, 1000, SIZE)
+    with config.cpu_form.scope(form), config.cpu_width.scope(width):
+        function = device.load(code(CHECKED, "k", PARAMETERS)).function("k")
+        for n, w, size in [(100, 0, 900), (100, 3, 50), (32, -5, 900), (77, -20, 60), (7, 0, 3)]:
+            out, held = to_device(np.zeros(128, np.int64)), to_device(x)
+            function.launch(1, 32, pack(function.kernel, out.address, held.address, n, w, size))
+            expected = np.zeros(128, np.int64)
+            for thread in range(min(32, n)):
+                for k in range(thread, n, 32):
+                    place = k + w + (size if k + w < 0 else 0)
+                    if not 0 <= place < size:
+                        expected[thread] = -1 - place
+                        break
+                    expected[k] = x[place]
+            np.testing.assert_array_equal(out.copy_to_host(), expected, f"{n} {w} {size}")

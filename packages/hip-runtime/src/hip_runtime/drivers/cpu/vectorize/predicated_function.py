@@ -143,8 +143,8 @@ class PredicatedFunction:
             if instruction.opcode != "phi":
                 widener.write(instruction)
             varying = self.shapes.at_definition(instruction) is VARYING
-            if instruction in self._crossing and not (varying and instruction in self.live_outs):
-                widener.keep(instruction)
+            if instruction in self._crossing:
+                widener.keep(instruction, only_base=varying and instruction in self.live_outs)
             if instruction in self.live_outs:
                 self._save_live_out(instruction, mask)
 

@@ -194,10 +194,11 @@ class Widener(MemoryAccesses):
         write = write_demoted if instruction in self.demotable else write_checked
         return write(self.builder, instruction, operands)
 
-    def keep(self, instruction: Instruction) -> None:
-        """Store the value of *instruction* for other blocks."""
-        varying = self.shapes.at_definition(instruction) is VARYING
-        self.builder.store(self.values[instruction], self.variable(instruction, varying))
+    def keep(self, instruction: Instruction, only_base: bool = False) -> None:
+        """Store the value of *instruction* for other blocks, or *only* its speculated *base*."""
+        if not only_base:
+            varying = self.shapes.at_definition(instruction) is VARYING
+            self.builder.store(self.values[instruction], self.variable(instruction, varying))
         self._speculated.keep(instruction)
 
     def _convert(self, conversion: Instruction) -> ir.Value:

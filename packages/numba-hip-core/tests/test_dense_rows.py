@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import float32, hip
+from numba import float32, hip, uint64
 
 from hip_runtime import config as runtime_config
 from hip_runtime import current_device
@@ -392,6 +392,27 @@ def test_negative_widths_divide_as_python_does() -> None:
     for width in (-7, -1):
         add_row_before[1, 32](a, width, 1, out)  # the thread 0 is in row 0, column 0
         assert out[0, 0] == 20.0
+
+
+@hip.jit
+def mix_signs(a, width, out):
+    i = hip.grid(1)
+    if i < out.size:
+        k = i - 5
+        out[i] = a[int(k / width), int(uint64(k) % uint64(width))]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("width", [8, 33])
+def test_quotients_with_a_sign_and_remainders_without_one(width: int, form: str) -> None:
+    """Those of the same negative number do not belong together: of -5, the quotient by 33 is 0, and 2**64 - 5 has the
+    remainder 11."""
+    a = np.arange(42 * width).reshape(42, width)[1:-1]
+    out = np.zeros(9 * width, np.int64)
+    with runtime_config.cpu_form.scope(form):
+        mix_signs[5, 64](a, width, out)
+    k = range(-5, out.size - 5)
+    np.testing.assert_array_equal(out, [a[int(one / width), one % 2**64 % width] for one in k])
 
 
 @pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hip_runtime.drivers.cpu.analyses.address_terms import take_apart, take_number_apart
 from hip_runtime.drivers.cpu.analyses.divisions import (
@@ -176,19 +176,19 @@ def _factors(value: Value) -> list[tuple[Instruction, Argument]]:
 
 def _is_remainder(value: Value, division: Division) -> Value | None:
     """What is divided in *value*, if it is the remainder of that, or of a number that has the same, by what *division*
-    divides its quotient by."""
+    divides its quotient by, both with a sign or both without."""
     split = divide(value, REMAINDERS)
-    if split is None:
+    if split is None or split.is_signed != division.is_signed:
         return None
     inner = divide_by_all(split.divided)
-    if inner is not None and Division(inner.divided, inner.by.times(split.by)) == division:
+    if inner is not None and replace(inner, by=inner.by.times(split.by)) == division:
         return split.divided
     if split.by != division.by:
         return None
     if split.divided is division.divided:
         return split.divided
     length = split.by.number
-    if split.by.arguments or length & (length - 1):
+    if split.is_signed or split.by.arguments or length & (length - 1):
         return None
     # sums that wrap around have the same low bits
     apart = take_number_apart(division.divided).minus(take_number_apart(split.divided))

@@ -32,10 +32,12 @@ class Product:
 
 @dataclass(frozen=True)
 class Division:
-    """What is *divided*, by what."""
+    """What is *divided*, by what, and whether as numbers with a sign: those that are negative have another quotient and
+    another remainder then."""
 
     divided: Value
     by: Product
+    is_signed: bool
 
 
 def divide(value: Value, opcodes: frozenset[str]) -> Division | None:
@@ -46,13 +48,14 @@ def divide(value: Value, opcodes: frozenset[str]) -> Division | None:
     if value.opcode in opcodes:
         index, by = value.operands
         length = product_of(by)
-        return None if length is None else Division(index, length)
+        return None if length is None else Division(index, length, value.opcode[0] == "s")
     power = signed_number(value.operands[1]) if value.opcode in ("lshr", "and") else None
     if power is None or (value.opcode == "lshr") != (opcodes is QUOTIENTS):
         return None
     if value.opcode == "lshr":
-        return Division(value.operands[0], Product(1 << power)) if 0 <= power < I64.width else None
-    return Division(value.operands[0], Product(power + 1)) if power > 0 and not power & (power + 1) else None
+        return Division(value.operands[0], Product(1 << power), False) if 0 <= power < I64.width else None
+    is_mask = power > 0 and not power & (power + 1)
+    return Division(value.operands[0], Product(power + 1), False) if is_mask else None
 
 
 def product_of(by: Value, deepest: int = MOST_NESTED) -> Product | None:
@@ -72,7 +75,9 @@ def divide_by_all(value: Value, deepest: int = MOST_NESTED) -> Division | None:
     """What is divided, and by what in all, if *value* is a quotient, or one of a quotient."""
     division = divide(value, QUOTIENTS)
     inner = divide_by_all(division.divided, deepest - 1) if division is not None and deepest else None
-    return division if division is None or inner is None else Division(inner.divided, inner.by.times(division.by))
+    if division is None or inner is None or inner.is_signed != division.is_signed:
+        return division
+    return Division(inner.divided, inner.by.times(division.by), division.is_signed)
 
 
 def in_order(*arguments: Argument) -> tuple[Argument, ...]:

@@ -50,6 +50,7 @@ def assume_dense_rows(function: Function, size_of: SizeOf) -> DenseVersion | Non
     lengths = {argument for product in products for argument in product.arguments}
     ranges = _learn(copied, lengths, products)
     _write_remainders(copied, ranges)
+    _drop_signs(copied, ranges)
     rows: dict[Argument, Product] = {}
     joined: list[JoinedAddress] = []
     for address in find_joined(copied, size_of):
@@ -97,6 +98,18 @@ def _write_remainders(function: Function, ranges: KnownRanges) -> None:
     recorded, and what these decide is replaced, too, such as what Python does for quotients of negative ones."""
     while any(write_remainder(value) for value in function.instructions()):
         replace_known(function, ranges)
+
+
+def _drop_signs(function: Function, ranges: KnownRanges) -> None:
+    """Have divisions of numbers that are not negative by such, as *ranges* tell, be the same in any case."""
+    for value in function.instructions():
+        if value.opcode in _UNSIGNED and all(
+            known is not None and known[0] >= 0 for known in map(ranges.of, value.operands)
+        ):
+            value.opcode, value.flags = _UNSIGNED[value.opcode], ()
+
+
+_UNSIGNED = {"sdiv": "udiv", "srem": "urem"}
 
 
 def _write(function: Function, address: JoinedAddress) -> None:

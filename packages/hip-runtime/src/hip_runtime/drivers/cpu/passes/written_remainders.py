@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hip_runtime.drivers.cpu.analyses.divisions import QUOTIENTS, Division, Product, divide, product_of
+from hip_runtime.drivers.cpu.analyses.divisions import QUOTIENTS, Product, divide, product_of
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I64
 
@@ -27,7 +27,9 @@ def _find_quotient(number: Value, product: Value, sign: Product) -> Instruction 
     quotient, factor = _take_factors(product)
     if not isinstance(quotient, Instruction) or quotient.opcode not in QUOTIENTS:
         return None
-    return quotient if divide(quotient, QUOTIENTS) == Division(number, factor.times(sign)) else None
+    division = divide(quotient, QUOTIENTS)
+    is_whole = division is not None and division.divided is number and division.by == factor.times(sign)
+    return quotient if is_whole else None
 
 
 def _take_factors(value: Value) -> tuple[Value, Product]:

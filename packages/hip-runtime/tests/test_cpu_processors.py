@@ -27,8 +27,10 @@ from test_cpu_row_loops import COUNTS, TYPES, count_rows
 from test_cpu_strided import before_a_guard
 
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.abi.worker import run_threads
 from hip_runtime.drivers.cpu.analyses import cost_model
 from hip_runtime.drivers.cpu.finalise import finalise_kernel, list_kernel
+from hip_runtime.drivers.cpu.strategies import vector
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
 from hip_runtime.drivers.cpu.vectorize import memory_accesses, table_growth
 
@@ -570,6 +572,60 @@ def test_lanes_that_gather_under_masks_are_slower(
     expected = [np.intersect1d(one, other).size for one, other in itertools.pairwise(rows)]
     np.testing.assert_array_equal(out.copy_to_host(), expected)
     assert (": vectors" in str(function.form)) == has_masks
+
+
+APART = f"""
+define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %x, i64 %n, i64 %width, i64 %distance) {{
+entry:
+{GLOBAL_X}
+  %g32 = call i32 @spmd.grid_dim.x(ptr %item)
+  %g = zext i32 %g32 to i64
+  %step = mul nuw nsw i64 %g, %d
+  %in = icmp slt i64 %i, %n
+  br i1 %in, label %do, label %end
+do:
+  %k = phi i64 [ %i, %entry ], [ %next, %do ]
+  %row = udiv i64 %k, %width
+  %column = urem i64 %k, %width
+  %begin = mul i64 %row, %distance
+  %line = getelementptr i8, ptr %x, i64 %begin
+  %from = getelementptr float, ptr %line, i64 %column
+  %v = load float, ptr %from
+  %twice = fadd float %v, %v
+  %other = getelementptr i8, ptr %out, i64 %begin
+  %to = getelementptr float, ptr %other, i64 %column
+  store float %twice, ptr %to
+  %next = add nuw nsw i64 %k, %step
+  %stays = icmp slt i64 %next, %n
+  br i1 %stays, label %do, label %end
+end:
+  ret void
+}}
+"""
+"""Twice the elements of a table whose rows are a *distance* apart, in steps of the grid."""
+
+
+def test_rows_that_are_apart_are_for_gangs_as_well(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most gangs are in one row: not one thread after another, as if lanes were far apart."""
+    made = []
+
+    def spy(*arguments: Any, **rest: Any) -> Any:
+        made.append(arguments)
+        return run_threads(*arguments, **rest)
+
+    monkeypatch.setattr(vector, "run_threads", spy)
+    names = [("out", "ptr"), ("x", "ptr"), ("n", "i64"), ("width", "i64"), ("distance", "i64")]
+    function = device.load(code(APART, "k", names)).function("k")
+    for height, width, distance in [(9, 200, 200), (9, 200, 231), (30, 7, 9), (2, 1, 5)]:
+        table = np.random.default_rng(width).integers(0, 99, (height, distance)).astype(np.float32)
+        out, x = to_device(np.zeros_like(table)), to_device(table)
+        arguments = pack(function.kernel, out.address, x.address, height * width, width, 4 * distance)
+        function.launch(3, 128, arguments)
+        expected = np.zeros_like(table)
+        expected[:, :width] = 2 * table[:, :width]
+        np.testing.assert_array_equal(out.copy_to_host(), expected)
+    assert "with a version for the distances" in str(function.form)
+    assert not made
 
 
 PROBE = f"""

@@ -287,6 +287,18 @@ def test_numbers_of_python_and_numpy():
     assert run(numbers, x, np.zeros(19))[4] == 2, "halves are rounded to even"
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64, np.bool_])
+def test_an_integer_is_rounded_to_itself(dtype):
+    def round_all(a, out):
+        for i in range(a.size):
+            out[i] = round(a[i])
+
+    least, most = (0, 1) if dtype is np.bool_ else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    values = np.array([least, most, most - most // 3, 1, 0], dtype)
+    wanted = values.astype(np.uint64 if dtype is np.uint64 else np.int64)
+    np.testing.assert_array_equal(run(round_all, values, np.zeros_like(wanted)), wanted)
+
+
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("digits", [0, 1, 2, 3, 9, 22, 300, -1, -2, -20, -25, -309])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -10,8 +10,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
+from numba.core.typing.templates import AbstractTemplate, Signature, signature
 
-from numba_hip.language.registry import lowering
+from numba_hip.language.registry import lowering, typing
 
 REALS = (types.float32, types.float64)
 
@@ -34,3 +35,22 @@ def _lower_round(kind: types.Float) -> None:
 
 for _kind in REALS:
     _lower_round(_kind)
+
+
+@typing.register_global(round)
+class _RoundOfInteger(AbstractTemplate):
+    """``round`` of an integer is that integer: Numba rounds a double, which has 53 bits."""
+
+    key = round
+    metadata = {"target": "hip"}  # Numba asks what is for a target before what is for all
+
+    def generic(self, args: tuple[types.Type, ...], kws: dict[str, Any]) -> Signature | None:
+        if kws or len(args) != 1 or not isinstance(args[0], types.Integer | types.Boolean):
+            return None
+        return signature(types.uint64 if args[0] == types.uint64 else types.int64, *args)
+
+
+@lowering.lower(round, types.Integer)
+@lowering.lower(round, types.Boolean)
+def _round_integer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+    return context.cast(builder, args[0], sig.args[0], sig.return_type)

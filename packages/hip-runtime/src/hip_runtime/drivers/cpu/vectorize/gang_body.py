@@ -104,15 +104,16 @@ class GangBody:
             return
         with builder.if_else(self._are_as_guessed(builder, arguments)) as (holds, otherwise):
             with otherwise, remarks.muted():
-                self._run_unlike(builder, place, arguments, blocks, made)
+                self._run_unlike(symbols, builder, place, arguments, blocks, made)
             with holds:
                 self._run(builder, place, arguments, blocks, guessed)
 
     def _run_unlike(
-        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks, made: GangFunction
+        self, symbols: SymbolDeclarations, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value],
+        blocks: Blocks, made: GangFunction,
     ) -> None:  # fmt: skip
         """Run the threads of *blocks* where strides are not as guessed: in gangs such as *made*, or one by one."""
-        if self._alone is not None and explain_unprofitable(made.likely_shapes, self._size_of, made.width):
+        if self._alone is not None and self._explain_unprofitable(symbols, made, is_guessed=False):
             self._alone()(builder, place, arguments, blocks)
         else:
             self._run(builder, place, arguments, blocks, made, is_rare=True)
@@ -140,14 +141,19 @@ class GangBody:
     def _check_profitable(self, symbols: SymbolDeclarations, gang: GangFunction, is_guessed: bool) -> None:
         """Raise `UnprofitableError` if the kernel is slower in gangs such as *gang*, of the version as guessed or of
         the other, than one thread after another."""
+        reason = self._explain_unprofitable(symbols, gang, is_guessed)
+        if reason:
+            raise UnprofitableError(reason)
+
+    def _explain_unprofitable(self, symbols: SymbolDeclarations, gang: GangFunction, is_guessed: bool) -> str:
+        """Why it is slower; empty if it is not."""
         reason = explain_unprofitable(gang.likely_shapes, self._size_of, gang.width)
         if reason and not gang.privates.has_arrays:  # whose layout can be changed only once
             trial = self._make(symbols, self._copy(is_guessed), f"{GANG_FUNCTION}.trial")
             rare = trial.version_coherent()
             if rare:
                 reason = explain_unprofitable(gang.shapes, self._size_of, trial.width, (trial.shapes, rare))
-        if reason:
-            raise UnprofitableError(reason)
+        return reason
 
     def _is_better(self, guessed: GangFunction, made: GangFunction) -> bool:
         """Whether the guessed strides save as much as half an access, and enough of the whole; not where gangs of a

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.address_terms import take_apart
-from hip_runtime.drivers.cpu.analyses.clamps import Clamp, Wrap, as_clamp
+from hip_runtime.drivers.cpu.analyses.clamps import Clamp, Reflection, Wrap, as_clamp
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
@@ -65,7 +65,7 @@ def _find_chain(value: Value, block: Block, shapes: VectorShapes) -> tuple[Clamp
     clamps: list[Clamp] = []
     while isinstance(value, Instruction) and shapes.of(value, block) is VARYING:
         clamp = as_clamp(value, lambda operand: _stride_of(operand, block, shapes))
-        if clamp is None:
+        if clamp is None or isinstance(clamp, Reflection):
             return ()
         clamps.append(clamp)
         value = clamp.index

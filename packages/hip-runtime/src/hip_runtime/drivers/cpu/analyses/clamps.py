@@ -1,5 +1,5 @@
-"""Clamps: indices of neighbours that are held within limits, as by ``max(x - 1, 0)`` and ``min(x + 1, width - 1)``, or
-that begin anew at an edge, as by ``x + 1 if x < width - 1 else 0``.
+"""Clamps: indices of neighbours that are held within limits, as by ``max(x - 1, 0)`` and ``min(x + 1, width - 1)``,
+that begin anew at an edge, as by ``x + 1 if x < width - 1 else 0``, or that are reflected there, as by ``abs(x - 1)``.
 
 In most gangs no lane is at a limit, and what is clamped is consecutive there.
 """
@@ -14,6 +14,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.coherent_divisions import REPEATED
 from hip_runtime.drivers.cpu.analyses.conditions import mirror, negate
+from hip_runtime.drivers.cpu.analyses.known_ranges import constant
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
@@ -21,6 +22,7 @@ from hip_runtime.drivers.cpu.llvmir import I1
 
 _LOWER = frozenset({"smax", "umax", "usub.sat"})
 _UPPER = frozenset({"smin", "umin"})
+_ABSOLUTE = "abs"
 _LEAST_JUMP = 64
 """The least distance that is far away, in lanes: of fewer, gangs with none at the edge would be few."""
 
@@ -62,6 +64,11 @@ class Wrap(Clamp):
     step: int
 
 
+@dataclass(frozen=True)
+class Reflection(Wrap):
+    """A wrap whose lanes at an edge have indices that differ, too, of which no *limit* tells."""
+
+
 def find_clamps(block: Block, shapes: VectorShapes) -> list[Clamp]:
     """The clamps of *block* that differ from lane to lane: of numbers that grow by the same from lane to lane, or of
     what such clamps give."""
@@ -82,8 +89,10 @@ def as_clamp(value: Instruction, stride_of: Callable[[Value], Shape]) -> Clamp |
     if not may_clamp(value):
         return None
     if value.opcode == "select":
-        return _as_wrap(value, stride_of)
+        return _as_wrap(value, stride_of) or _as_reflection(value, stride_of)
     name = _name(value)
+    if name == _ABSOLUTE:
+        return _as_absolute(value, stride_of)
     one, other = value.operands[:2]
     for index, limit in [(one, other)] if name == "usub.sat" else [(one, other), (other, one)]:
         stride = stride_of(index)
@@ -114,6 +123,39 @@ def _as_wrap(value: Instruction, stride_of: Callable[[Value], Shape]) -> Wrap | 
     if not stride and not _goes_back(index, limit):
         return None
     return Wrap(value, index, limit, stride, compared, bound, predicate, step)
+
+
+def _as_reflection(value: Instruction, stride_of: Callable[[Value], Shape]) -> Reflection | None:
+    """A ``select`` of a number that grows from lane to lane, if it is to a bound as nearly all are, and else of what is
+    computed from it, as a clamp; ``None`` if it is none."""
+    condition, taken, otherwise = value.operands
+    if not isinstance(condition, Instruction) or condition.opcode != "icmp" or condition.predicate in ("eq", "ne"):
+        return None
+    compared, bound = condition.operands
+    predicate = condition.predicate
+    if stride_of(bound):
+        compared, bound, predicate = bound, compared, mirror(predicate)
+    step = stride_of(compared)
+    if not step or stride_of(bound) != 0 or not isinstance(compared.type, ir.IntType):
+        return None
+    if compared is taken and _is_computed_from(compared, otherwise):
+        return Reflection(value, compared, otherwise, step, compared, bound, negate(predicate), step)
+    if compared is otherwise and _is_computed_from(compared, taken):
+        return Reflection(value, compared, taken, step, compared, bound, predicate, step)
+    return None
+
+
+def _is_computed_from(index: Value, other: Value) -> bool:
+    """Whether *other* is *index*, or what is left of a number without it, plus a number."""
+    return isinstance(other, Instruction) and other.opcode in ("add", "sub", "xor") and index in other.operands
+
+
+def _as_absolute(value: Instruction, stride_of: Callable[[Value], Shape]) -> Reflection | None:
+    index = value.operands[0]
+    stride = stride_of(index)
+    if not stride:
+        return None
+    return Reflection(value, index, index, stride, index, constant(index.type, 0), "slt", stride)
 
 
 def _goes_back(near: Value, far: Value) -> bool:
@@ -178,4 +220,4 @@ def _name(value: Instruction) -> str:
     if not value.callee.startswith("llvm."):
         return ""
     name = value.callee.removeprefix("llvm.").rpartition(".")[0]
-    return name if name in _LOWER | _UPPER else ""
+    return name if name in _LOWER | _UPPER | {_ABSOLUTE} else ""

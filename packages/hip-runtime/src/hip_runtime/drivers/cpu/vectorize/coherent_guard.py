@@ -87,6 +87,8 @@ class CoherentGuard:
         else:
             end = least if predicate[1:].startswith("l") else largest
             self._holds.append(self._made.append("icmp", I1, end, bound, predicate=negate(predicate)))
+            if predicate == "slt" and index is compared and wrap.step > 0 and signed_number(bound) == 0:
+                index = self._made.append(RAMP, index.type, least, constant(index.type, wrap.step))
         self._replaced[wrap.value] = index
         return True
 

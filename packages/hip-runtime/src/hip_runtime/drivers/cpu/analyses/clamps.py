@@ -70,18 +70,26 @@ class Reflection(Wrap):
 
 
 def find_clamps(block: Block, shapes: VectorShapes) -> list[Clamp]:
-    """The clamps of *block* that differ from lane to lane: of numbers that grow by the same from lane to lane, or of
-    what such clamps give."""
-    found: dict[Value, Clamp] = {}
+    """The clamps of *block* that differ from lane to lane: of numbers that grow by the same from lane to lane, of what
+    such clamps give, or of sums with that."""
+    found: list[Clamp] = []
+    strides: dict[Value, int] = {}
+    """Of what differs from lane to lane at an edge alone."""
 
     def stride_of(value: Value) -> Shape:
-        clamp = found.get(value)
-        return shapes.of(value, block) if clamp is None else clamp.stride
+        return strides[value] if value in strides else shapes.of(value, block)
 
     for value in block.instructions:
-        if shapes.at_definition(value) is VARYING and (clamp := as_clamp(value, stride_of)) is not None:
-            found[value] = clamp
-    return list(found.values())
+        if shapes.at_definition(value) is not VARYING:
+            continue
+        if (clamp := as_clamp(value, stride_of)) is not None:
+            found.append(clamp)
+            strides[value] = clamp.stride
+        elif value.opcode in ("add", "sub") and not strides.keys().isdisjoint(value.operands):
+            one, other = map(stride_of, value.operands)
+            if one is not VARYING and other is not VARYING:
+                strides[value] = one + other if value.opcode == "add" else one - other
+    return found
 
 
 def as_clamp(value: Instruction, stride_of: Callable[[Value], Shape]) -> Clamp | None:
@@ -114,13 +122,13 @@ def _as_wrap(value: Instruction, stride_of: Callable[[Value], Shape]) -> Wrap | 
     predicate = condition.predicate
     if stride_of(bound):
         compared, bound, predicate = bound, compared, mirror(predicate)
-    at_edge = stride_of(taken) == 0 and not _goes_back(taken, otherwise)
+    at_edge = stride_of(taken) == 0 and not (stride_of(otherwise) == 0 and _goes_on(taken, otherwise))
     index, limit = (otherwise, taken) if at_edge else (taken, otherwise)
     predicate = predicate if at_edge else negate(predicate)
     step, stride = stride_of(compared), stride_of(index)
     if not step or stride is VARYING or stride_of(bound) != 0 or stride_of(limit) != 0 or predicate == "ne":
         return None
-    if not stride and not _goes_back(index, limit):
+    if not stride and not _goes_on(index, limit):
         return None
     return Wrap(value, index, limit, stride, compared, bound, predicate, step)
 
@@ -158,11 +166,22 @@ def _as_absolute(value: Instruction, stride_of: Callable[[Value], Shape]) -> Ref
     return Reflection(value, index, index, stride, index, constant(index.type, 0), "slt", stride)
 
 
-def _goes_back(near: Value, far: Value) -> bool:
-    """Whether *near* and *far* are constants, by one of which an index goes on, and by the other returns at an edge:
-    LLVM makes that of ``(x + 1) % 500``."""
+def _goes_on(near: Value, far: Value) -> bool:
+    """Whether an index to which *near* is added goes on, and one to which *far* is added returns, or goes on, at an
+    edge: LLVM makes two constants of ``(x + 1) % 500``, and none or one of what only the launch knows of ``x + 1`` that
+    is reduced by the width if that is too much."""
     steps, jump = signed_number(near), signed_number(far)
-    return steps is not None and jump is not None and abs(steps) < _LEAST_JUMP <= abs(jump)
+    if steps is not None and jump is not None:
+        return abs(steps) < _LEAST_JUMP <= abs(jump)
+    return jump is None and _is_mostly_zero(near)
+
+
+def _is_mostly_zero(value: Value) -> bool:
+    """Whether *value* is 0, or a choice between that and something else, or minus such a choice."""
+    if isinstance(value, Instruction) and value.opcode == "sub" and signed_number(value.operands[0]) == 0:
+        value = value.operands[1]
+    arms = value.operands[1:] if isinstance(value, Instruction) and value.opcode == "select" else [value]
+    return any(signed_number(arm) == 0 for arm in arms)
 
 
 class InsideShapes(VectorShapes):

@@ -256,7 +256,7 @@ class CoherentGuard:
             return self._repeated[value]
         if value.opcode not in REPEATED and not is_arithmetic(value.callee):
             return None
-        operands = [self._available(operand) for operand in value.operands]
+        operands = [self._available(self._known_value(operand)) for operand in value.operands]
         if None in operands:
             return None
         made = self._repeated[value] = replace(value, operands=[operand for operand in operands if operand is not None])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from numba import hip, njit
+from numba import hip, literal_unroll, njit
 from numba.core.errors import TypingError
 
 
@@ -356,3 +356,28 @@ def test_a_function_of_a_tuple_is_chosen_when_the_kernel_is_compiled():
 
     with pytest.raises(TypingError, match="getitem"):
         kernel[1, 1](np.zeros(1), 1)
+
+
+@hip.jit(device=True)
+def double(x):
+    return x * 2
+
+
+@hip.jit(device=True)
+def add_two(x):
+    return x + 2
+
+
+FUNCTIONS = (double, add_two)
+
+
+@pytest.mark.filterwarnings("ignore:.*First-class function type feature is experimental")
+def test_a_loop_over_functions_that_is_written_out():
+    @hip.jit
+    def kernel(out):
+        for function in literal_unroll(FUNCTIONS):
+            out[0] = function(out[0])
+
+    out = np.ones(1)
+    kernel[1, 1](out)
+    assert out[0] == 4

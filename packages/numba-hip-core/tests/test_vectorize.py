@@ -97,6 +97,31 @@ def test_the_first_signature_that_takes_the_operands():
         add(np.ones(2, complex), np.ones(2))
 
 
+def test_a_float_that_is_a_whole_number_is_an_integer_where_no_signature_takes_floats():
+    scale = hip.vectorize(["int16(int16, int16)"])(lambda a, b: a * b)
+    array = np.arange(4, dtype=np.int16)
+    for number in (3.0, np.float64(3.0)):
+        np.testing.assert_array_equal(scale(array, number), array * 3)
+    for number in (3.5, 70000.0, np.float64("inf"), np.array([3.0])):
+        with pytest.raises(TypeError, match="does not convert to it without loss"):
+            scale(array, number)
+    wide = hip.vectorize(["int32(int32, int32)", "float64(float64, float64)"])(lambda a, b: a * b)
+    assert wide(np.arange(3, dtype=np.int32), 3.0).dtype == np.float64
+
+
+def test_a_ufunc_takes_any_number_where_arguments_are_truncated():
+    scale = hip.vectorize(["float32(float32, float32)"])(lambda a, b: a * b)
+    array = np.arange(4, dtype=np.float32)
+    with config.truncate_arguments.scope(True):
+        with pytest.warns(NumbaWarning, match=r"converted from \(float32, float64\) to \(float32, float32\)"):
+            result = scale(array, np.float64(0.1))
+        np.testing.assert_array_equal(result, array * np.float32(0.1))
+        with pytest.raises(TypeError, match="does not convert"):
+            scale(array, np.full(4, 0.1))
+    with pytest.raises(TypeError, match="does not convert"):
+        scale(array, np.float64(0.1))
+
+
 @pytest.mark.parametrize("number", [2.5, 2, True])
 @pytest.mark.sample(1)
 def test_pythons_numbers_go_with_the_arrays(number):
@@ -147,7 +172,7 @@ def test_a_number_is_converted_where_it_stays_the_same(value):
     assert double(value) == 14
 
 
-@pytest.mark.parametrize("value", [2**31, np.int64(-(2**40)), np.float64(2), 1.5, 1j, np.array([2**33]), "text"])
+@pytest.mark.parametrize("value", [2**31, np.int64(-(2**40)), np.float64(2.5), 1.5, 1j, np.array([2**33]), "text"])
 def test_a_number_that_would_change_is_refused(value):
     for function in (
         hip.vectorize(["int32(int32)"])(lambda a: 2 * a),
@@ -328,6 +353,31 @@ def test_a_result_without_leading_axes_of_one_element():
     assert add(x, y).shape == (1, 4)
     with pytest.raises(ValueError, match="output 0 has shape"):
         add(x, np.zeros(2, np.int32), out=out)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.bool_])
+def test_a_result_that_does_not_convert_to_out(dtype):
+    a = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for out in (np.zeros((2, 2), dtype), hip.to_device(np.zeros((2, 2), dtype))):
+        with pytest.raises(TypeError, match="multiply: the result is float32, which does not convert to"):
+            multiply(a, a.T, out=out)
+    out = np.full((2, 2), 1j)
+    np.testing.assert_allclose(multiply(a, a.T, out=out), a @ a.T, rtol=1e-5)  # without a warning
+
+
+def test_what_cannot_be_compiled_is_told_at_its_line():
+    def fill(x, out):
+        out[0] = undefined(x[0])  # noqa: F821
+
+    for make in (
+        lambda: hip.guvectorize(["void(float64[:], float64[:])"], "(n)->(n)")(fill),
+        lambda: hip.vectorize(["float64(float64)"])(lambda x: undefined(x)),  # noqa: F821
+        lambda: hip.vectorize(lambda x: undefined(x))(np.ones(3)),  # noqa: F821
+    ):
+        with pytest.raises(TypingError) as caught:
+            make()
+        assert str(caught.value).startswith("name 'undefined' is not defined")
+        assert "pipeline" not in str(caught.value)
 
 
 def test_a_gufunc_takes_wider_arrays_where_arguments_are_truncated():

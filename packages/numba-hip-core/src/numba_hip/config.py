@@ -99,9 +99,9 @@ truncate_arguments: Setting[bool] = Setting(
     "NUMBA_HIP_TRUNCATE_ARGUMENTS",
     "1 passes a number that the type of a signature does not have all the same, with a warning: the low bits of an "
     "integer, infinity for a float that is too large. An array of wider integers is taken by the only signature of a "
-    "kernel then, where that has any strides, and a gufunc converts host arrays to narrower types that it was compiled "
-    "for. The default is 0: an error. Read at launches with such a number or array, for kernels at the first with such "
-    "an array.",
+    "kernel then, where that has any strides; a gufunc converts host arrays to narrower types that it was compiled "
+    "for, and a ufunc numbers. The default is 0: an error. Read at launches with such a number or array, for kernels "
+    "at the first with such an array.",
     switch,
     lambda: False,
 )

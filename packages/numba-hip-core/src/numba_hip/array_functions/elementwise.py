@@ -74,6 +74,24 @@ def fits(value: Any, wanted: np.dtype[Any]) -> bool:
         return bool(np.array_equal(number.astype(wanted).astype(dtype), number, equal_nan=dtype.kind in "fc"))
 
 
+def keeps_value(value: Any, wanted: np.dtype[Any]) -> bool:
+    """Whether *value* fits *wanted*, or is a float that is a whole number which does."""
+    is_whole = isinstance(value, float) and value.is_integer()
+    return fits(value, wanted) or (is_whole and wanted.kind in "iu" and fits(int(value), wanted))
+
+
+def narrows(value: Any, wanted: np.dtype[Any]) -> bool:
+    """Whether *value* is made of numbers to which *wanted* converts without loss: so Numba CUDA chooses a signature."""
+    given = np.dtype(value.dtype) if hasattr(value, "dtype") else np.asarray(value).dtype
+    return fits(value, wanted) or (given.kind in "biufc" and np.can_cast(wanted, given))
+
+
+def check_conversion(function: str, result: np.dtype[Any], out: np.dtype[Any]) -> None:
+    """Raise `TypeError` if a *result* of *function* does not convert to the dtype of *out*, as NumPy has it."""
+    if not np.can_cast(result, out, "same_kind"):
+        raise TypeError(f"{function}: the result is {result}, which does not convert to {out}, the dtype of out")
+
+
 def without_interface(value: Any) -> Any:
     """*value*, or if it is an array of another library, a device array over its memory."""
     return as_device_array(value) if not isinstance(value, DeviceArray) and is_device_array(value) else value

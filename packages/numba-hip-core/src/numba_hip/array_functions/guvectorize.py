@@ -17,26 +17,24 @@ from numba_hip.advisory_warnings import advise_on_conversion
 from numba_hip.array_functions.elementwise import (
     Operand,
     broadcast,
+    check_conversion,
     dtype_of,
     elementwise_kernel,
     find_repeated,
     fits,
+    keeps_value,
+    narrows,
     new_result,
     onto_device,
     without_interface,
 )
 from numba_hip.array_functions.vectorize import VectorizeBuilder
+from numba_hip.compilation.compiler import explained
 from numba_hip.compilation.target_registry import compile_target
 from numba_hip.decorators import jit
 from numba_hip.dispatch import pickling
 
 Shape = tuple[int, ...]
-
-
-def _narrows(value: Any, wanted: np.dtype[Any]) -> bool:
-    """Whether *value* is made of numbers to which *wanted* converts without loss: so Numba CUDA chooses a signature."""
-    given = np.dtype(value.dtype) if hasattr(value, "dtype") else np.asarray(value).dtype
-    return fits(value, wanted) or (given.kind in "biufc" and np.can_cast(wanted, given))
 
 
 def _as_kind(value: Any, kind: types.Type, dims: Sequence[str]) -> Any:
@@ -102,7 +100,9 @@ class HipGUFunc:
             if not isinstance(kind, types.Array):
                 raise TypeError(f"{self.__name__}: output type {kind} must be an array, which the function fills")
         arrays = tuple(kind.copy(layout="A") if isinstance(kind, types.Array) else kind for kind in args)
-        compile_target(current_device().target).typing_context.device_function(self.core).compile(arrays)
+        target = compile_target(current_device().target)
+        with explained(self.py_func, arrays, target.name):
+            target.typing_context.device_function(self.core).compile(arrays)
         self.signatures.append(tuple(args))
 
     def __call__(self, *args: Any, out: Any = None, stream: Stream | int | None = None) -> Any:
@@ -117,6 +117,9 @@ class HipGUFunc:
         extents, loop = self._extents(inputs)
         shapes = [self._shape_of_output(n, loop, extents, given[n]) for n in range(self.nout)]
         dtypes = [dtype_of(kind) for kind in kinds]
+        for value, dtype in zip(given, dtypes[self.nin :], strict=True):
+            if value is not None:
+                check_conversion(self.__name__, dtype, value.dtype)
         inputs = [_as_kind(value, kind, dims) for value, kind, dims in zip(inputs, kinds, self.inputs, strict=False)]
         passed = [onto_device(value, dtype, on) for value, dtype in zip(inputs, dtypes, strict=False)]
         targets = [
@@ -125,7 +128,8 @@ class HipGUFunc:
         ]
         for value, target in zip(given, targets, strict=True):
             if isinstance(value, np.ndarray):
-                target.copy_to_device(value.astype(target.dtype, copy=False), stream=on)
+                real = value.real if target.dtype.kind != "c" else value
+                target.copy_to_device(real.astype(target.dtype, copy=False), stream=on)
         self._launch(loop, passed, targets, kinds, on)
         on_device = any(is_device_array(value) for value in inputs)
         results = [self._result(value, target, on_device, on) for value, target in zip(given, targets, strict=True)]
@@ -161,10 +165,11 @@ class HipGUFunc:
         wanted = [[dtype_of(kind) for kind in kinds[: self.nin]] for kinds in self.signatures]
         if dtypes in wanted:
             return self.signatures[wanted.index(dtypes)]
-        for can_become in (fits, _narrows) if config.truncate_arguments() else (fits,):
+        ways = (fits, keeps_value, narrows) if config.truncate_arguments() else (fits, keeps_value)
+        for can_become in ways:
             for kinds, to in zip(self.signatures, wanted, strict=True):
                 if self._convertible(inputs, dtypes, to, can_become):
-                    if can_become is _narrows:
+                    if can_become is narrows:
                         advise_on_conversion(self.__name__, dtypes, to)
                     return kinds
         shown = "; ".join(", ".join(map(str, kinds)) for kinds in self.signatures)

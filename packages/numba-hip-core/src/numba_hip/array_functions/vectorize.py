@@ -13,21 +13,27 @@ from numba.core import types
 
 from hip_runtime import DeviceArray, Stream, current_device, is_device_array
 from hip_runtime.said_names import our
+from numba_hip import config
 from numba_hip._numba.typing import is_signature, normalize_signature
+from numba_hip.advisory_warnings import advise_on_conversion
 from numba_hip.arguments.argument_types import element_type
 from numba_hip.array_functions.elementwise import (
     WEAK,
     Operand,
     broadcast,
+    check_conversion,
     dtype_of,
     elementwise_kernel,
     find_repeated,
     fits,
     flatten,
+    keeps_value,
+    narrows,
     new_result,
     onto_device,
     without_interface,
 )
+from numba_hip.compilation.compiler import explained
 from numba_hip.compilation.target_registry import compile_target
 from numba_hip.decorators import jit
 from numba_hip.dispatch import pickling
@@ -74,7 +80,8 @@ class HipUFunc:
 
     def _compile(self, args: tuple[types.Type, ...], result: types.Type | None) -> types.Type:
         target = compile_target(current_device().target)
-        returned = target.typing_context.device_function(self.core).compile(args).signature.return_type
+        with explained(self.py_func, args, target.name):
+            returned = target.typing_context.device_function(self.core).compile(args).signature.return_type
         if returned in (types.none, types.void):
             raise TypeError(f"{self.__name__} returns nothing; a vectorized function returns one number")
         chosen = returned if result is None else result
@@ -148,9 +155,14 @@ class HipUFunc:
                 return kinds, result
         if self._dynamic:
             return exact, self._compile(exact, None)
-        for kinds, result in self.signatures:
-            if all(fits(value, dtype_of(kind)) for value, kind in zip(args, kinds, strict=True)):
-                return kinds, result
+        ways = (fits, keeps_value, _number_narrows) if config.truncate_arguments() else (fits, keeps_value)
+        for can_become in ways:
+            for kinds, result in self.signatures:
+                wanted = [dtype_of(kind) for kind in kinds]
+                if all(map(can_become, args, wanted)):
+                    if can_become is _number_narrows:
+                        advise_on_conversion(self.__name__, list(map(dtype_of, exact)), wanted)
+                    return kinds, result
         shown = "; ".join(", ".join(map(str, kinds)) for kinds, _ in self.signatures)
         passed = ", ".join(map(str, exact))
         raise TypeError(f"{self.__name__} was compiled for ({shown}); ({passed}) does not convert to it without loss")
@@ -181,6 +193,11 @@ class HipUFunc:
         return host[0]
 
 
+def _number_narrows(value: Any, wanted: np.dtype[Any]) -> bool:
+    """Whether *value* fits *wanted*, or is a single number of the host, which Numba CUDA converts in any case."""
+    return fits(value, wanted) or (np.shape(value) == () and not is_device_array(value) and narrows(value, wanted))
+
+
 def _type_of(value: Any) -> types.Type:
     return _of_elements(np.dtype(value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype))
 
@@ -195,8 +212,7 @@ def _check_out(function: str, out: Any, shape: tuple[int, ...], dtype: np.dtype[
         raise TypeError(f"{function}: out is a {type(out).__name__}; it has to be an array of the host or the device")
     if tuple(out.shape) != tuple(shape):
         raise ValueError(f"{function}: out has shape {tuple(out.shape)}; the result has {tuple(shape)}")
-    if not np.can_cast(dtype, out.dtype, "same_kind"):
-        raise TypeError(f"{function}: the result is {dtype}, which does not convert to {out.dtype}, the dtype of out")
+    check_conversion(function, dtype, out.dtype)
 
 
 class VectorizeBuilder:

@@ -57,6 +57,10 @@ class DeviceFunction:
     def __repr__(self) -> str:
         return f"<device function {self.py_func.__qualname__} for {self.target.name}>"
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> DeviceFunction:
+        """Itself: Numba copies the loops that it writes out for each element of a tuple, with what these name."""
+        return self
+
     @property
     def is_compiling(self) -> bool:
         """Whether a call of this function now would be a recursive one."""

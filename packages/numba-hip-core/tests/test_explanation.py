@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -274,3 +275,28 @@ def test_a_kernel_is_explained_for_the_only_signature_that_it_was_compiled_for()
     double[1, 64](np.ones(64), np.zeros(64))
     with pytest.raises(NotCompiledError, match=r"float32, 1d, C.*; \(.*float64, 1d, C"):
         double.explain()
+
+
+@hip.jit(device=True)
+def walk_through_array(x: float) -> float:
+    kept = hip.local.array(8, np.float64)
+    for i in range(8):
+        kept[i] = x * i
+    total = 0.0
+    for i in range(100):
+        total += math.sin(kept[int(x + i) % 8] * i) + math.cos(total)
+        total += math.exp(kept[int(x + i) % 8] * i) + math.log(total + x)
+    return total
+
+
+def test_a_device_function_that_lanes_call_one_after_another() -> None:
+    @hip.jit
+    def kernel(values: Any) -> None:
+        i = hip.grid(1)
+        if i < values.size:
+            values[i] = walk_through_array(values[i]) + walk_through_array(2 * values[i])
+
+    told = kernel.explain("(float64[::1],)", block=128)
+    assert told.findings[0].message.startswith(
+        "the device function walk_through_array is called for one thread after another; with forceinline=True"
+    )

@@ -72,6 +72,13 @@ def _judge_scalarized(one: WrittenInstruction) -> tuple[str, float]:
         return f"{_name(one)}: one thread after another; {_advise(one)}", _SCALARIZED
     if one.element:
         return f"a {_name(one)} is made for one thread after another", _SCALARIZED
+    function, _, number = one.operation.rpartition(".")
+    if number.isdigit():
+        return (
+            f"the device function {function} is called for one thread after another; with forceinline=True in its "
+            "decorator it is a part of the kernel, which takes longer to compile",
+            _SCALARIZED,
+        )
     return f"{one.operation} has no form for vectors: it is called for one thread after another", _SCALARIZED
 
 

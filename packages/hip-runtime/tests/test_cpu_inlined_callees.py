@@ -95,7 +95,7 @@ def test_through_another_function(device: Device) -> None:
 
 @pytest.mark.parametrize(
     ("functions", "times"),
-    [(function("f"), 9), (function("f", attributes="noinline"), 2)],
+    [(function("f"), 30), (function("f", attributes="noinline"), 2)],
     ids=["too many copies", "noinline"],
 )
 def test_what_stays_a_function(device: Device, functions: str, times: int) -> None:

@@ -130,6 +130,67 @@ def test_a_module_runs_posed_with_its_arguments(run_python: Callable[..., object
     assert result.stdout == "__main__ HIP ['--flag']\n"
 
 
+STAYING = """\
+import atexit
+import os
+import pickle
+import sys
+import threading
+from numba import cuda
+
+
+class Kept:
+    pass
+
+
+def keep(when):
+    assert type(pickle.loads(pickle.dumps(Kept()))) is Kept
+    print(when, cuda.implementation, flush=True)
+
+
+def wait():
+    threading.main_thread().join()
+    keep("behind the program")
+
+
+print(os.path.isabs(__file__), sys.modules["__main__"].Kept is Kept)
+threading.Thread(target=wait).start()
+atexit.register(keep, "at the exit")
+"""
+
+
+@pytest.mark.parametrize("arguments", [["script.py"], ["-m", "script"]])
+def test_the_program_stays_the_main_module(
+    run_python: Callable[..., object], tmp_path: Path, arguments: list[str]
+) -> None:
+    (tmp_path / "script.py").write_text(STAYING)
+    result = run_python("-m", "numba_hip_cuda", *arguments, folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert sorted(result.stdout.splitlines()) == ["True True", "at the exit HIP", "behind the program HIP"]
+
+
+def test_code_runs_posed_with_its_arguments(run_python: Callable[..., object], tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("VALUE = 42\n")
+    text = "import sys, beside; from numba import cuda; print(__name__, cuda.implementation, sys.argv, beside.VALUE)"
+    result = run_python("-m", "numba_hip_cuda", "-c", text, "--flag", folder=tmp_path)
+    assert result.stdout == "__main__ HIP ['-c', '--flag'] 42\n", result.stderr
+
+
+def test_a_package_runs_posed(run_python: Callable[..., object], tmp_path: Path) -> None:
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "__init__.py").write_text("")
+    (tmp_path / "program" / "inside.py").write_text("VALUE = 42\n")
+    (tmp_path / "program" / "__main__.py").write_text(
+        "from numba import cuda\nfrom .inside import VALUE\nprint(__name__, __package__, cuda.implementation, VALUE)\n"
+    )
+    for arguments in (["-m", "program"], ["-m", "program.__main__"]):
+        result = run_python("-m", "numba_hip_cuda", *arguments, folder=tmp_path)
+        assert result.stdout == "__main__ program HIP 42\n", result.stderr
+    (tmp_path / "program" / "__main__.py").unlink()
+    result = run_python("-m", "numba_hip_cuda", "-m", "program", folder=tmp_path)
+    assert "'program' is a package and cannot be directly executed" in result.stderr
+
+
 def test_the_exit_status_is_that_of_the_program(run_python: Callable[..., object], tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text("raise SystemExit(7)\n")
     assert run_python("-m", "numba_hip_cuda", "script.py", folder=tmp_path).returncode == 7
@@ -150,10 +211,10 @@ def test_what_cannot_be_run_is_said(run_python: Callable[..., object], tmp_path:
     (tmp_path / "wanting.py").write_text("import missing\n")
     result = run_python("-m", "numba_hip_cuda", "-m", "wanting", folder=tmp_path)
     assert result.stderr.endswith("No module named 'missing'\n")  # the program's own error
-    for arguments in (["-m"], ["-x", "script.py"]):
+    for arguments in (["-m"], ["-c"], ["-x", "script.py"]):
         result = run_python("-m", "numba_hip_cuda", *arguments, folder=tmp_path)
         assert result.returncode == 1
-        assert f"expected a script or -m and a module, got {' '.join(arguments)}\nusage:" in result.stderr
+        assert f"expected a script, -m and a module, or -c and code, got {' '.join(arguments)}\nusage:" in result.stderr
     result = run_python("-m", "numba_hip_cuda")
     assert (result.returncode, result.stdout[:6]) == (2, "usage:")
     result = run_python("-m", "numba_hip_cuda", "--help")

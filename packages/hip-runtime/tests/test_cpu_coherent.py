@@ -106,6 +106,52 @@ def test_lanes_go_round_together_until_the_first_leaves(device: Device, separate
     assert separated == [1]
 
 
+IN_A_ROW = """
+  %inside = icmp slt i64 %i, %n
+  br i1 %inside, label %loop, label %end
+loop:
+  %k = phi i64 [ %i, %entry ], [ %next, %loop ]
+  %sum = phi i64 [ 0, %entry ], [ %more, %loop ]
+  %p = getelementptr i64, ptr %x, i64 %k
+  %v = load i64, ptr %p
+  %more = add i64 %sum, %v
+  %next = add nsw i64 %k, %step
+  %again = icmp slt i64 %next, %n
+  br i1 %again, label %loop, label %second
+second:
+  %k2 = phi i64 [ %i, %loop ], [ %next2, %second ]
+  %sum2 = phi i64 [ 0, %loop ], [ %more2, %second ]
+  %p2 = getelementptr i64, ptr %last, i64 %k2
+  %v2 = load i64, ptr %p2
+  %more2 = add i64 %sum2, %v2
+  %next2 = add nsw i64 %k2, %step
+  %again2 = icmp slt i64 %next2, %n
+  br i1 %again2, label %second, label %done
+done:
+  %three = mul i64 %more2, 3
+  %both = add i64 %more, %three
+  %q = getelementptr i64, ptr %out, i64 %i
+  store i64 %both, ptr %q
+  br label %end
+end:
+  ret void
+"""
+
+
+@pytest.mark.parametrize("n", [0, 5, 64, 129, 200])
+def test_a_walk_that_begins_where_another_ends(device: Device, separated: list[int], n: int) -> None:
+    """What the first one computed is used behind the second, which leaves it as it is."""
+    threads = 2 * BLOCK
+    values, others = np.random.default_rng(n).integers(0, 1000, (2, 256))
+    x, last, out = to_device(values), to_device(others), to_device(np.full(threads, -1))
+    parameters = [("out", "ptr"), ("last", "ptr"), ("x", "ptr"), ("n", "i64"), ("step", "i64")]
+    with config.verify_passes.scope(True):
+        run(device, IN_A_ROW, parameters, 2, (out.address, last.address, x.address, n, threads))
+    sums = [values[thread:n:threads].sum() + 3 * others[thread:n:threads].sum() for thread in range(min(threads, n))]
+    np.testing.assert_array_equal(out.copy_to_host(), [*sums, *[-1] * (threads - len(sums))])
+    assert separated == [1]
+
+
 def test_a_step_that_overflows_ends_the_walk_of_all(device: Device) -> None:
     """The first and the last lane do not decide for those between them if the index wraps around."""
     n, step = (1 << 63) - 20, (1 << 63) - 40

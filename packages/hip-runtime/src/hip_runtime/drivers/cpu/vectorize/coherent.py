@@ -129,8 +129,12 @@ class CoherentBranches:
                     if phi is None:
                         phi = joined[value] = Instruction(value.type, "phi", [], f"{value.name}.joined")
                     user.operands[number] = phi
+        again = [  # of a loop that begins there, and leaves the values as they are
+            block for block in self._function.blocks
+            if exit_block in block.successors and block not in (latch, diverging)
+        ]  # fmt: skip
         for value, phi in joined.items():
-            _set_incoming(phi, [(value, latch), (copies.of(value), diverging)])
+            _set_incoming(phi, [(value, latch), (copies.of(value), diverging), *((phi, block) for block in again)])
             exit_block.instructions.insert(0, phi)
 
     def _write_divergence(self, block: Block, terminator: Instruction, name: str) -> Block:

@@ -17,6 +17,7 @@ from hip_devicelib.errors import UnsupportedError
 from hip_devicelib.large_constants import define_data
 from numba_hip.targets.code_library import HipCodeLibrary
 from numba_hip.targets.codegen import HipCodegen
+from numba_hip.targets.function_attributes import add_attribute
 from numba_hip.targets.linking import check_defined, check_shared, keep_only, link_in
 
 MOST_INLINED = 8
@@ -45,6 +46,14 @@ class CpuCodegen(HipCodegen):
     def target_data(self) -> llvm.TargetData:
         """LLVM's sizes and alignments on this processor."""
         return self._target_data
+
+    def to_bitcode(self, module: ir.Module, doubtful: set[str] | None = None) -> bytes:
+        """As the super class does. LLVM is to make no tables of what branches choose: lanes would gather from these,
+        which takes two to four times as long as vectors of choices."""
+        for function in module.functions:
+            if not function.is_declaration:
+                add_attribute(function, "no-jump-tables", "true")
+        return super().to_bitcode(module, doubtful)
 
     def link_kernel(
         self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]

@@ -222,3 +222,43 @@ def test_numbers_that_grow_alike_are_compared_once_unless_they_wrap(device: Devi
                 (np.arange(COUNT, dtype=np.uint64) + np.uint64(one % (1 << 64))).view(kind) for one in (first, limit)
             )
             np.testing.assert_array_equal(out.copy_to_host(), np.where(compare(x, y), 1, 2), f"{first}, {limit}")
+
+
+TWO = f"""
+declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.smin.i64(i64, i64)
+define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %table, i64 %first, i64 %limit) {{
+entry:
+{GLOBAL_X}
+  %x = add nsw i64 %first, %i
+  %low = call i64 @llvm.smax.i64(i64 %x, i64 0)
+  %further = add nsw i64 %x, 7
+  %high = call i64 @llvm.smin.i64(i64 %further, i64 %limit)
+  %at = and i64 %high, {TABLE - 1}
+  %p = getelementptr i32, ptr %table, i64 %at
+  %v = load i32, ptr %p
+  %short = trunc i64 %low to i32
+  %odd = trunc i64 %further to i32
+  %more = add i32 %v, %short
+  %sum = xor i32 %more, %odd
+  %q = getelementptr i32, ptr %out, i64 %i
+  store i32 %sum, ptr %q
+  ret void
+}}
+"""
+"""Two clamps, of which the first is no part of an address."""
+
+
+def test_a_clamp_that_is_data_before_one_that_is_an_index(device: Device, coherent_versions: list[int]) -> None:
+    table = np.random.default_rng(7).integers(0, 1 << 20, TABLE, np.int32)
+    memory = to_device(table)
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(WIDTH), config.verify_passes.scope(True):
+        function = device.load(code(TWO, "k", PARAMETERS)).function("k")
+        for first, limit in [(0, 1000), (-50, 1000), (3, 60), (-500, 7)]:
+            out = to_device(np.zeros(COUNT, np.int32))
+            arguments = pack(function.kernel, out.address, memory.address, first, limit)
+            function.launch(COUNT // BLOCK, BLOCK, arguments)
+            x = first + np.arange(COUNT)
+            expected = (table[np.minimum(x + 7, limit) % TABLE] + np.maximum(x, 0)) ^ (x + 7)
+            np.testing.assert_array_equal(out.copy_to_host(), expected, f"{first}, {limit}")
+    assert max(coherent_versions) == 1

@@ -115,7 +115,7 @@ class CoherentValues:
             joined = Block(f"{block.name}.joined", behind[-1 - asked :])
             del behind[-1 - asked :]
         written = [*behind, *(value for other in following for value in other.instructions)]
-        guard = self._make_guard(block, written, coherent, shapes) if _has_accesses(written) else None
+        guard = self._make_guard(block, start, written, coherent, shapes) if _has_accesses(written) else None
         if guard is None:
             return False
         apart = Block(f"{block.name}.apart", behind)
@@ -164,10 +164,10 @@ class CoherentValues:
         return blocks[0], [(before, guard.simplify(before)), (behind, guard.simplify(behind, instead))]
 
     def _make_guard(
-        self, block: Block, behind: list[Instruction], coherent: list[CoherentValue], shapes: VectorShapes
+        self, block: Block, start: int, behind: list[Instruction], coherent: list[CoherentValue], shapes: VectorShapes
     ) -> CoherentGuard | None:
-        """The guard of *coherent* values in *block*, if it can be computed before what is *behind* it, which then is
-        written twice; ``None`` if that is too much."""
+        """The guard of *coherent* values in *block*, if it can be computed at *start*, before what is *behind* it and
+        then is written twice; ``None`` if that is too much."""
         if len(behind) > self._budget or any(value.opcode == "alloca" for value in behind):
             return None
         clamped = [found.value for found in coherent if isinstance(found, Clamp)]
@@ -178,7 +178,6 @@ class CoherentValues:
         coherent = [
             found for found in coherent if isinstance(found, CoherentDivision) or found.value in compared | addressing
         ]
-        start = block.instructions.index(coherent[0].value)
         guard = CoherentGuard(block.instructions[:start], set(behind), self._width)
         coherent = [found for found in coherent if guard.add(found, found.value in compared)]
         if not coherent:
@@ -196,7 +195,7 @@ class CoherentValues:
         has_divisions = any(isinstance(found, CoherentDivision) for found in coherent)
         if has_divisions and not is_entered_from(block, following, shapes):
             return False
-        guard = self._make_guard(block, behind, coherent, shapes)
+        guard = self._make_guard(block, start, behind, coherent, shapes)
         if guard is None:
             return False
         apart = Block(f"{block.name}.apart", block.instructions[start:])

@@ -49,7 +49,7 @@ class KeptResults:
         memory = self._reserve(builder, code.arguments[0], 1 + len(common.given) + len(common.results))
         places = [_at(builder, memory, _WORD * number) for number in range(1 + len(common.given) + len(common.results))]
         flag, given, kept = places[0], places[1 : 1 + len(common.given)], places[1 + len(common.given) :]
-        values = {value: code.scalar(value) for value in _operands(common)}
+        values = {value: _settle(code, code.scalar(value)) for value in _operands(common)}
         holds = builder.icmp_unsigned("!=", builder.load(flag, typ=I64), I64(0))
         for value, place in zip(common.given, given, strict=True):
             kind = _bits(value.type)
@@ -84,6 +84,11 @@ def _operands(common: CommonResults) -> list[Value]:
     own = set(common.instructions)
     operands = (operand for value in common.instructions for operand in value.operands)
     return list(dict.fromkeys(part for part in operands if not (isinstance(part, Instruction) and part in own)))
+
+
+def _settle(code: GangValues, value: ir.Value) -> ir.Value:
+    """*value*, or any if it is not defined, as under a mask without lanes: it decides where to go."""
+    return value if isinstance(value, ir.Constant | ir.Argument) else code.lanes.freeze(value)
 
 
 def _bits(kind: ir.Type) -> ir.IntType:

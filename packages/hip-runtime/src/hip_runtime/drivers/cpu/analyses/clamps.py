@@ -16,6 +16,7 @@ from hip_runtime.drivers.cpu.analyses.coherent_divisions import REPEATED
 from hip_runtime.drivers.cpu.analyses.conditions import mirror, negate
 from hip_runtime.drivers.cpu.analyses.known_ranges import constant
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
+from hip_runtime.drivers.cpu.analyses.stride_speculation import match_index_select
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1
@@ -112,7 +113,8 @@ def as_clamp(value: Instruction, stride_of: Callable[[Value], Shape]) -> Clamp |
 def _as_wrap(value: Instruction, stride_of: Callable[[Value], Shape]) -> Wrap | None:
     """A ``select`` of a number that grows from lane to lane and one that is the same in all, by a comparison of two
     such, as a clamp; ``None`` if it is none, or lanes that are equal to the bound alone would not be at the edge. Two
-    constants are one if the other leads far away."""
+    numbers that are added are one if the other leads far away; not what Python adds to negative indices, which nearly
+    never are."""
     condition, taken, otherwise = value.operands
     if not isinstance(condition, Instruction) or condition.opcode != "icmp":
         return None
@@ -128,7 +130,7 @@ def _as_wrap(value: Instruction, stride_of: Callable[[Value], Shape]) -> Wrap | 
     step, stride = stride_of(compared), stride_of(index)
     if not step or stride is VARYING or stride_of(bound) != 0 or stride_of(limit) != 0 or predicate == "ne":
         return None
-    if not stride and not _goes_on(index, limit):
+    if not stride and (not _goes_on(index, limit) or match_index_select(value) is not None):
         return None
     return Wrap(value, index, limit, stride, compared, bound, predicate, step)
 

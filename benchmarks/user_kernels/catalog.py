@@ -6,6 +6,7 @@ from benchmarks.case import Benchmark
 from benchmarks.user_kernels import (
     counting,
     courses,
+    edges,
     filters,
     finance,
     fractals,
@@ -56,6 +57,7 @@ SUBJECTS = (
     courses,
     indices,
     grids,
+    edges,
     records,
     searches,
     tuples,

@@ -27,6 +27,18 @@ CASES = {
         CHOICE.replace("i24", "i48").replace("197125", "12885032965").replace("%cast, 3", "%cast, 4"),
         lambda s, x: s if s >= 3 else (12885032965 >> 16 * s) & 255,
     ),
+    "a choice of four bytes": (
+        "  %cast = zext i8 %s to i32\n  %amount = mul nuw i32 %cast, 8\n  %shifted = lshr i32 -2130640380, %amount\n"
+        "  %four = icmp ult i8 %s, 4\n  %chosen = trunc i32 %shifted to i8\n  %r = select i1 %four, i8 %chosen, i8 9\n"
+        "  %w = sext i8 %r to i64\n",
+        lambda s, x: (4, 2, 1, -127)[s] if s < 4 else 9,
+    ),
+    "a choice of ten": (
+        "  %few = icmp ult i8 %s, 16\n  %cast = zext i8 %s to i64\n  %amount = shl nuw nsw i64 %cast, 2\n"
+        "  %shifted = lshr i64 1311768467294899695, %amount\n  %chosen = trunc i64 %shifted to i4\n"
+        "  %r = select i1 %few, i4 %chosen, i4 0\n  %w = zext i4 %r to i64\n",
+        lambda s, x: (1311768467294899695 >> 4 * s & 15) if s < 16 else 0,
+    ),
     "cut and wider": ("  %cut = trunc i64 %x to i24\n  %w = zext i24 %cut to i64\n", lambda s, x: x % 2**24),
     "cut to as many": ("  %y = trunc i64 %x to i32\n  %cut = trunc i32 %y to i24\n  %w = zext i24 %cut to i64\n",
                        lambda s, x: x % 2**24),

@@ -41,6 +41,7 @@ from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
 from hip_runtime.drivers.cpu.passes.known_values import replace_known
 from hip_runtime.drivers.cpu.passes.merge_phis import merge_phis
 from hip_runtime.drivers.cpu.passes.odd_widths import widen_odd_integers
+from hip_runtime.drivers.cpu.passes.packed_choices import unpack_choices
 from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
 from hip_runtime.drivers.cpu.passes.short_indices import bound_short_indices, has_short_indices
 from hip_runtime.drivers.cpu.passes.turned_blocks import turn_threads
@@ -245,6 +246,9 @@ def _read(request: KernelRequest, printed: PrintedModule, item: WorkItem) -> Fun
 def _simplify(function: Function, merges_values: bool) -> None:
     """Write what *function* computes so that it is clearer how that differs from lane to lane. Where threads wait, it
     *merges_values* not, as each that is not computed again would be kept for each thread."""
+    if unpack_choices(function):
+        remove_unused(function)
+    record("unpack_choices", function)
     widen_odd_integers(function)
     record("widen_odd_integers", function)
     drop_index_freezes(function)

@@ -13,6 +13,7 @@ from hip_runtime.drivers.cpu.ir.model import Instruction
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
+from hip_runtime.drivers.cpu.vectorize.speculative_bases import SpeculativeBases
 
 PARAMETERS = [("out", "ptr"), ("x", "ptr"), ("n", "i64"), ("w", "i64"), ("size", "i64")]
 SIZE, THREADS = 1000, 200
@@ -145,21 +146,33 @@ end:
 """Copies elements from *w* on, each of which is checked. A thread that finds none says behind the loop which it was."""
 
 
+def check_copies(device: Device) -> str:
+    """Run `CHECKED` and compare what it does; the kernel's form."""
+    x = np.random.default_rng(5).integers(0, 1000, SIZE)
+    function = device.load(code(CHECKED, "k", PARAMETERS)).function("k")
+    for n, w, size in [(100, 0, 900), (100, 3, 50), (32, -5, 900), (77, -20, 60), (7, 0, 3)]:
+        out, held = to_device(np.zeros(128, np.int64)), to_device(x)
+        function.launch(1, 32, pack(function.kernel, out.address, held.address, n, w, size))
+        expected = np.zeros(128, np.int64)
+        for thread in range(min(32, n)):
+            for k in range(thread, n, 32):
+                place = k + w + (size if k + w < 0 else 0)
+                if not 0 <= place < size:
+                    expected[thread] = -1 - place
+                    break
+                expected[k] = x[place]
+        np.testing.assert_array_equal(out.copy_to_host(), expected, f"{n} {w} {size}")
+    return str(function.form)
+
+
 @pytest.mark.parametrize("form", ["vectors", "regions"])
 @pytest.mark.parametrize("width", [4, 16])
 def test_an_index_that_is_used_in_a_loop_and_behind_it(device: Device, form: str, width: int) -> None:
-    x = np.random.default_rng(5).integers(0, 1000, SIZE)
     with config.cpu_form.scope(form), config.cpu_width.scope(width):
-        function = device.load(code(CHECKED, "k", PARAMETERS)).function("k")
-        for n, w, size in [(100, 0, 900), (100, 3, 50), (32, -5, 900), (77, -20, 60), (7, 0, 3)]:
-            out, held = to_device(np.zeros(128, np.int64)), to_device(x)
-            function.launch(1, 32, pack(function.kernel, out.address, held.address, n, w, size))
-            expected = np.zeros(128, np.int64)
-            for thread in range(min(32, n)):
-                for k in range(thread, n, 32):
-                    place = k + w + (size if k + w < 0 else 0)
-                    if not 0 <= place < size:
-                        expected[thread] = -1 - place
-                        break
-                    expected[k] = x[place]
-            np.testing.assert_array_equal(out.copy_to_host(), expected, f"{n} {w} {size}")
+        assert f": {form} (" in check_copies(device)
+
+
+def test_what_is_speculated_and_not_kept_is_refused(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rather than that lanes go by what was never stored."""
+    monkeypatch.setattr(SpeculativeBases, "keep", lambda self, instruction: None)
+    assert "nothing keeps the speculated base of" in check_copies(device)

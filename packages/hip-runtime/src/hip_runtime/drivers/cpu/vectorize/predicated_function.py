@@ -81,6 +81,7 @@ class PredicatedFunction:
             self._write_linearized(region)
         if self.widener.suspension is not None:
             self._write_stops(self.widener.suspension)
+        self.widener.check_bases()
 
     def _write_stops(self, suspension: Suspension) -> None:
         """Write what stops the gang and goes on, once all of the rest was written."""

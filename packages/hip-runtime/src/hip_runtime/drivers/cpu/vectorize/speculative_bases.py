@@ -15,6 +15,7 @@ from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
+from hip_runtime.errors import UnsupportedError
 
 
 class SpeculativeBases:
@@ -34,6 +35,7 @@ class SpeculativeBases:
         self._block: Block
         self._values: dict[Instruction, tuple[ir.Value, ir.Value]] = {}
         self._variables: dict[Instruction, tuple[ir.Value, ir.Value]] = {}
+        self._kept: set[Instruction] = set()
 
     def begin(self, block: Block) -> None:
         """Start another block."""
@@ -77,8 +79,16 @@ class SpeculativeBases:
     def keep(self, instruction: Instruction) -> None:
         """Store the base of *instruction* for other blocks."""
         if instruction in self._values:
+            self._kept.add(instruction)
             for value, place in zip(self._values[instruction], self._places(instruction), strict=True):
                 self._builder.store(value, place)
+
+    def check(self) -> None:
+        """Raise `UnsupportedError` if a base was loaded that no block stored, once all blocks were written: lanes would
+        access any memory."""
+        for value in self._variables:
+            if value not in self._kept:
+                raise UnsupportedError(f"nothing keeps the speculated base of {value.name}")
 
     def _both(self, left: ir.Value, right: ir.Value) -> ir.Value:
         if isinstance(left, ir.Constant):

@@ -201,6 +201,10 @@ class Widener(MemoryAccesses):
             self.builder.store(self.values[instruction], self.variable(instruction, varying))
         self._speculated.keep(instruction)
 
+    def check_bases(self) -> None:
+        """Raise `UnsupportedError` if a speculated base was loaded that no block stored."""
+        self._speculated.check()
+
     def _convert(self, conversion: Instruction) -> ir.Value:
         """A conversion that this processor makes for one lane at a time."""
         if self.first_row is not None and conversion not in self.row_dependent:

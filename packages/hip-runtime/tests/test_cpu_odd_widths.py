@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from llvmlite import ir
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
+from hip_runtime.drivers.cpu.ir.reader import read_function
+from hip_runtime.drivers.cpu.llvm_context import LlvmContext
+from hip_runtime.drivers.cpu.passes.packed_choices import unpack_choices
 
 COUNT = 200
 
@@ -78,7 +83,7 @@ entry:
 }}
 """
     rng = np.random.default_rng(3)
-    small = rng.integers(0, 5, COUNT).astype(np.uint8)
+    small = rng.integers(0, 6, COUNT).astype(np.uint8)
     small[::7] = rng.integers(0, 256, small[::7].size)
     numbers = rng.integers(-(2**63), 2**63 - 1, COUNT)
     numbers[::3] = rng.integers(-300, 300, numbers[::3].size)
@@ -94,3 +99,21 @@ entry:
     np.testing.assert_array_equal(out.copy_to_host(), expected)
     if form != "regions":
         assert ("): vectors (" in str(function.form)) == can_be_vectors
+
+
+@pytest.mark.parametrize(("bits", "is_choice"), [(24, True), (32, True), (36, False), (8, False)])
+def test_choices_are_of_equal_parts(bits: int, is_choice: bool) -> None:
+    """Of 36 bits, the last four would be a choice, too."""
+    text = f"""
+define i8 @k(ptr %item, i{bits} %s) {{
+entry:
+  %amount = shl nuw i{bits} %s, 3
+  %shifted = lshr i{bits} 100, %amount
+  %chosen = trunc i{bits} %shifted to i{min(bits - 1, 8)}
+  %r = sext i{min(bits - 1, 8)} %chosen to i{max(bits, 9)}
+  %t = trunc i{max(bits, 9)} %r to i8
+  ret i8 %t
+}}
+"""
+    function = read_function(PrintedModule(LlvmContext().read_text(text)), "k", ir.Context())
+    assert unpack_choices(function) == is_choice

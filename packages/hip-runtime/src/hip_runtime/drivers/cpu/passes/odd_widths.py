@@ -22,7 +22,6 @@ _CONVERSIONS = frozenset({"zext", "trunc"})
 
 _UNSIGNED = frozenset({"eq", "ne", "ult", "ule", "ugt", "uge"})
 
-
 _UNKNOWN = frozenset({"undef", "poison"})
 
 

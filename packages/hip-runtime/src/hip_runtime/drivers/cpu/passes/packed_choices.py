@@ -36,8 +36,8 @@ def _match(value: Instruction) -> tuple[Value, list[int]] | None:
         return None
     packed, amount = signed_number(shifted.operands[0]), shifted.operands[1]
     slot = _factor(amount)
-    if packed is None or slot < value.type.width:
-        return None
+    if packed is None or slot < value.type.width or shifted.type.width % slot:
+        return None  # the last of unequal parts would be chosen, too
     assert isinstance(amount, Instruction)
     number = amount.operands[0]
     if isinstance(number, Instruction) and number.opcode == "zext":

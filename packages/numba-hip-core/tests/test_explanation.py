@@ -43,7 +43,7 @@ def accesses(x: Any, index: Any, out: Any) -> None:
         out[i + 2] = far + same + pair
         if near > 0:
             out[i] = near
-        hip.atomic.max(x, index[i], near)
+        hip.atomic.exch(x, index[i], near)
 
 
 def test_how_each_line_is_executed() -> None:
@@ -56,9 +56,9 @@ def test_how_each_line_is_executed() -> None:
     assert notes_at(told, "far =") == "load of int64: contiguous; load of float32: gathered"
     assert notes_at(told, "if near > 0") == "varying; lanes diverge"
     assert notes_at(told, "out[i] = near") == "store of float32: contiguous; masked"
-    assert "scalarised" in notes_at(told, "hip.atomic.max")
+    assert "scalarised" in notes_at(told, "hip.atomic.exch")
     assert "a gather: threads that are neighbours along x" in messages_at(told, "far =")
-    assert "one thread after another" in messages_at(told, "hip.atomic.max")
+    assert "one thread after another" in messages_at(told, "hip.atomic.exch")
     assert not messages_at(told, "near = x[i]")
     assert told.promotions == ()
     assert list(told.findings) == sorted(told.findings, key=lambda one: -one.weight)

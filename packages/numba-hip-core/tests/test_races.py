@@ -347,6 +347,25 @@ def test_plain_reads_of_what_atomics_change():
     assert {findings[0].first.kind, findings[0].second.kind} == {"atomic", "read"}
 
 
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_extremes_of_floats_are_atomic(name, dtype):
+    update = getattr(hip.atomic, name)
+
+    @hip.jit(debug="race")
+    def kernel(a, values, reads):
+        i = hip.grid(1)
+        update(a, 0, values[i])  # update
+        if reads and i == 0:
+            values[0] = a[0]  # read
+
+    steps = np.arange(64)
+    start, values = np.zeros(1, dtype), np.where(steps % 2, steps, -steps).astype(dtype)
+    assert not found_in(kernel[2, 32], start.copy(), values, False)
+    findings = found_in(kernel[2, 32], start, values, True)
+    assert_races(kernel, findings, ("update", "read", "changed by an atomic operation, and read without one"))
+
+
 def test_same_value_is_a_warning():
     @hip.jit(debug="race")
     def kernel(flag):

@@ -59,6 +59,14 @@ DOT_BF16 = "spmd.dot.bf16"
 DOT_U8_I8 = "spmd.dot.u8.i8"
 """Products of vectors whose elements are two bfloat16, or four bytes, added to sums. They take no work item."""
 
+ATOMIC_MAX = "spmd.atomic.max."
+ATOMIC_MIN = "spmd.atomic.min."
+"""Followed by one of `EXTREME`: the greater, or the lesser, of the number at an address and another one. They take no
+work item."""
+
+EXTREME = ("float", "double")
+"""The types of numbers that have them."""
+
 PLACE = "spmd.place"
 """The metadata of calls at which threads wait, with their place in the source: a node with one string."""
 

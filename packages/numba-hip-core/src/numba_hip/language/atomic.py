@@ -120,6 +120,9 @@ def _while_better(predicate: str) -> Update:
     def update(
         context: Any, builder: ir.IRBuilder, kind: types.Type, pointer: ir.Value, value: ir.Value, scope: str
     ) -> ir.Value:
+        done = context.atomic_extreme(builder, predicate, pointer, value)
+        if done is not None:
+            return done
         bits = ir.IntType(kind.bitwidth)
         address = builder.bitcast(pointer, bits.as_pointer())
         start = builder.load_atomic(address, context.ordering(scope), kind.bitwidth // 8)

@@ -148,6 +148,13 @@ class HipContext(BaseContext):
         """LLVM's atomic *operation*, such as ``"fadd"``, with *value* at *pointer*; returns the old value."""
         return builder.atomic_rmw(operation, pointer, value, self.ordering(scope))
 
+    def atomic_extreme(
+        self, builder: ir.IRBuilder, predicate: str, pointer: ir.Value, value: ir.Value
+    ) -> ir.Value | None:  # fmt: skip
+        """Replace the float at *pointer* by *value* where that compares as *predicate*, ``">"`` or ``"<"``, with it;
+        the old value. ``None``, and nothing is written, if the device has no such operation on its type."""
+        return None
+
     @abstractmethod
     def shared_memory(self, builder: ir.IRBuilder, storage: ir.Type, alignment: int) -> ir.Value:
         """A flat pointer to new shared memory for a *storage*, aligned to *alignment* bytes."""

@@ -45,6 +45,10 @@ ARITHMETIC = "arithmetic"
 """The operation of instructions that only compute."""
 
 
+_SAID = {"": "compare and swap", "omax": "max", "omin": "min"}
+"""What is said of operations, if not their names."""
+
+
 @dataclass(frozen=True)
 class WrittenInstruction:
     """An instruction of the kernel, and how it was written."""
@@ -220,7 +224,7 @@ def _describe(instruction: Instruction, form: str, masked: bool, depth: int, str
         memory = _memory_of(instruction.operands[-1])
         return WrittenInstruction(instruction.location, opcode, form, str(accessed), memory, masked, depth, stride)
     if opcode in ("atomicrmw", "cmpxchg"):
-        operation = f"atomic {instruction.operation or 'compare and swap'}"
+        operation = f"atomic {_SAID.get(instruction.operation, instruction.operation)}"
         memory = _memory_of(instruction.operands[0])
         kind = str(instruction.operands[1].type)
         return WrittenInstruction(instruction.location, operation, form, kind, memory, masked, depth)

@@ -119,6 +119,18 @@ class CpuContext(HipContext):
         del scope
         return "monotonic"
 
+    def atomic_extreme(
+        self, builder: ir.IRBuilder, predicate: str, pointer: ir.Value, value: ir.Value
+    ) -> ir.Value | None:  # fmt: skip
+        """A function of the contract, for float32 and float64."""
+        if str(value.type) not in spmd.EXTREME:
+            return None
+        name = (spmd.ATOMIC_MAX if predicate == ">" else spmd.ATOMIC_MIN) + str(value.type)
+        kind = ir.FunctionType(value.type, [pointer.type, value.type])
+        function = cgutils.get_or_insert_function(builder.module, kind, name)
+        function.attributes.add("nounwind")
+        return builder.call(function, [pointer, value])
+
     def shared_memory(self, builder: ir.IRBuilder, storage: ir.Type, alignment: int) -> ir.Value:
         """A declaration of its own for each array; its name says how much memory it is."""
         size = self.get_abi_sizeof(storage)

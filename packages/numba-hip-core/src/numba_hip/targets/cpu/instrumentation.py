@@ -115,6 +115,8 @@ class _Instrumenter:
             self._copy(one)
         elif name.startswith("llvm.memset."):
             self._tell(EventCode.WRITE, one.args[0], self._note_size(one.args[2]))
+        elif name.startswith((spmd.ATOMIC_MAX, spmd.ATOMIC_MIN)):
+            self._access(EventCode.ATOMIC, one.args[0], one.type)
         elif name.startswith(_WAVE_OPERATIONS):
             self._tell_number(EventCode.WAVE_ENTER, new_number())
         elif (

@@ -11,7 +11,9 @@ INTEGER_REDUCTIONS = {
     "add": "add", "sub": "add", "and": "and", "or": "or", "xor": "xor",
     "max": "smax", "min": "smin", "umax": "umax", "umin": "umin",
 }  # fmt: skip
-FLOAT_REDUCTIONS = {"fadd": "fadd", "fsub": "fadd", "fmax": "fmax", "fmin": "fmin"}
+FLOAT_REDUCTIONS = {
+    "fadd": "fadd", "fsub": "fadd", "fmax": "fmax", "fmin": "fmin", "omax": "fmax", "omin": "fmin",
+}  # fmt: skip
 """The reductions of LLVM that combine the operands of lanes, by atomic operation. Rounding depends on the order of
 sums, which is up to the device for atomic operations of several threads."""
 

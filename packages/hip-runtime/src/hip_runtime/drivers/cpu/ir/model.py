@@ -87,7 +87,7 @@ class Instruction(Value):
     predicate: str = ""
     """Of ``icmp`` and ``fcmp``."""
     operation: str = ""
-    """Of ``atomicrmw``."""
+    """Of ``atomicrmw``: one of LLVM's, or of `passes.float_extremes`."""
     total: int | None = None
     """Of ``atomicrmw``: the number of the total of a chunk of blocks in which its operands are collected."""
     table: int | None = None

@@ -1,9 +1,9 @@
 """Atomic operations that may find nothing to change look first, and lock nothing then.
 
 A locked instruction takes some twenty cycles, and its cache line from the other cores. A compare-and-swap that finds
-another number than it expects is no more than a load; and neither is a minimum or a maximum of integers, for which
-processors have no instruction but a loop around a compare-and-swap, if memory holds one already. LLVM threads a branch
-on the result, as of ``if cas(...) == -1``, into that on what was loaded.
+another number than it expects is no more than a load; and neither is a minimum or a maximum, for which processors have
+no instruction but a loop around a compare-and-swap, if memory holds one already. LLVM threads a branch on the result,
+as of ``if cas(...) == -1``, into that on what was loaded.
 """
 
 from __future__ import annotations
@@ -15,9 +15,17 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.ir.model import Atomic, Instruction
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1
+from hip_runtime.drivers.cpu.passes.demote_atomics import combine
 
-_IMPROVES = {"max": (">", True), "min": ("<", True), "umax": (">", False), "umin": ("<", False)}
-"""How the operand compares with what is in memory if it replaces that, and whether numbers have a sign."""
+_IMPROVES: dict[str, tuple[str, Callable[..., ir.Value]]] = {
+    "max": (">", ir.IRBuilder.icmp_signed),
+    "min": ("<", ir.IRBuilder.icmp_signed),
+    "umax": (">", ir.IRBuilder.icmp_unsigned),
+    "umin": ("<", ir.IRBuilder.icmp_unsigned),
+    "omax": (">", ir.IRBuilder.fcmp_ordered),
+    "omin": ("<", ir.IRBuilder.fcmp_ordered),
+}
+"""How the operand compares with what is in memory if it replaces that."""
 
 
 def write_checked(builder: ir.IRBuilder, instruction: Instruction, operands: Sequence[ir.Value]) -> ir.Value:
@@ -50,14 +58,40 @@ def _exchange(builder: ir.IRBuilder, instruction: Instruction, operands: Sequenc
 
 
 def _improve(builder: ir.IRBuilder, instruction: Instruction, operands: Sequence[ir.Value]) -> ir.Value:
-    """A minimum or a maximum of integers. With any other ordering than the weakest it has to write in any case, as
-    others may wait for what was written before it."""
+    """A minimum or a maximum. With any other ordering than the weakest it has to write in any case, as others may wait
+    for what was written before it."""
     address, value = operands
     held = _load(builder, instruction, address, value.type)
-    predicate, signed = _IMPROVES[instruction.operation]
-    improves = (builder.icmp_signed if signed else builder.icmp_unsigned)(predicate, value, held)
-    (old,) = _only_if(builder, improves, [held], lambda: [write_instruction(builder, instruction, operands)])
+    predicate, compare = _IMPROVES[instruction.operation]
+
+    def improve() -> list[ir.Value]:
+        if isinstance(value.type, ir.IntType):
+            return [write_instruction(builder, instruction, operands)]
+        return [_swap_until_done(builder, instruction, held, operands)]
+
+    (old,) = _only_if(builder, compare(builder, predicate, value, held), [held], improve)
     return old
+
+
+def _swap_until_done(
+    builder: ir.IRBuilder, instruction: Instruction, held: ir.Value, operands: Sequence[ir.Value]
+) -> ir.Value:
+    """Do *instruction*, for which LLVM has none, on what memory *held* a moment ago; what it found."""
+    address, value = operands
+    bits = ir.IntType(64 if value.type == ir.DoubleType() else 32)
+    start, before = builder.bitcast(held, bits), builder.block
+    again, done = builder.append_basic_block("again"), builder.append_basic_block("done")
+    builder.branch(again)
+    builder.position_at_end(again)
+    old = builder.phi(bits, "old")
+    found = builder.bitcast(old, value.type)
+    new = combine(builder, instruction.operation, found, value)
+    pair = builder.cmpxchg(address, old, builder.bitcast(new, bits), "monotonic")
+    old.add_incoming(start, before)
+    old.add_incoming(builder.extract_value(pair, 0), again)
+    builder.cbranch(builder.extract_value(pair, 1), done, again)
+    builder.position_at_end(done)
+    return found
 
 
 def _load(builder: ir.IRBuilder, instruction: Instruction, address: ir.Value, kind: ir.Type) -> ir.Value:

@@ -61,6 +61,15 @@ def _select_if(predicate: str, signed: bool) -> Operation:
     return write
 
 
+def _select_if_ordered(predicate: str) -> Operation:
+    """The operand where that compares so with what is there, which never holds if either is NaN."""
+
+    def write(builder: ir.IRBuilder, old: ir.Value, value: ir.Value) -> ir.Value:
+        return builder.select(builder.fcmp_ordered(predicate, value, old), value, old)
+
+    return write
+
+
 def _number(name: str) -> Operation:
     """LLVM's intrinsic *name*, which returns the other operand if one is NaN."""
 
@@ -105,7 +114,9 @@ _OPERATIONS: Mapping[str, Operation] = {
     "fsub": lambda builder, old, value: builder.fsub(old, value),
     "fmax": _number("llvm.maxnum"),
     "fmin": _number("llvm.minnum"),
+    "omax": _select_if_ordered(">"),
+    "omin": _select_if_ordered("<"),
     "uinc_wrap": _wrap_up,
     "udec_wrap": _wrap_down,
 }
-"""The new value, from the old one and the operand; names as in the LLVM Language Reference."""
+"""The new value, from the old one and the operand; names as in the LLVM Language Reference, and of `float_extremes`."""

@@ -13,6 +13,7 @@ from hip_runtime.drivers.cpu.ir.model import Function
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
+from hip_runtime.drivers.cpu.passes.float_extremes import is_extreme
 from hip_runtime.drivers.cpu.passes.inline_marks import can_mark_functions, mark_for_inlining, name_globals
 from hip_runtime.errors import UnsupportedError
 
@@ -20,14 +21,14 @@ from hip_runtime.errors import UnsupportedError
 def prepare(
     module: Any, kernel: str, synchronising: set[str], machine: Any, context: LlvmContext, unroll: bool = False
 ) -> None:
-    """Inline the functions *synchronising* into *kernel*, and simplify *module* in *context*, making all but the kernel
-    internal.
+    """Inline the functions *synchronising* into *kernel*, and simplify *module* in *context*, making all internal but
+    the kernel and those of `float_extremes`, which have to keep their parameters.
 
     *unroll* fully unrolls loops with small trip counts, as far as LLVM finds that profitable.
     """
     others = synchronising - {kernel}
     for function in module.functions:
-        if function.is_declaration or function.name == kernel:
+        if function.is_declaration or function.name == kernel or is_extreme(function.name):
             continue
         function.linkage = "internal"
         if function.name in others and can_mark_functions():

@@ -33,6 +33,7 @@ from hip_runtime.drivers.cpu.passes.block_indices import add_thread_indices
 from hip_runtime.drivers.cpu.passes.common_values import merge_common_values
 from hip_runtime.drivers.cpu.passes.complements import subtract_complements
 from hip_runtime.drivers.cpu.passes.exact_quotients import divide_as_integers
+from hip_runtime.drivers.cpu.passes.float_extremes import is_extreme, update_extremes
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
 from hip_runtime.drivers.cpu.passes.index_divisions import write_index_divisions
 from hip_runtime.drivers.cpu.passes.index_freezes import drop_index_freezes
@@ -230,6 +231,7 @@ def _read(request: KernelRequest, printed: PrintedModule, item: WorkItem) -> Fun
     """The graph of the kernel in *printed*, with its likely arguments as constants."""
     function = read_function(printed, request.kernel.name, item.module.context)
     remove_unused(function)  # as conditions are that only LLVM is told
+    update_extremes(function)
     _, *passed = function.arguments  # the first one is the work item
     known: dict[Value, Value] = {}
     for position, number in request.kernel.likely_arguments:
@@ -300,7 +302,8 @@ def _inline_callees(request: KernelRequest, module: Any, item: WorkItem, unroll:
 
 
 def _find_inlined(request: KernelRequest, printed: PrintedModule, context: ir.Context) -> list[str]:
-    functions = read_callees(printed, request.kernel.name, context)
+    callees = read_callees(printed, request.kernel.name, context)
+    functions = {name: graph for name, graph in callees.items() if not is_extreme(name)}
     if not functions:
         return []
     apart = {name: graph for name, graph in functions.items() if read_elementwise(printed, name, context) is None}

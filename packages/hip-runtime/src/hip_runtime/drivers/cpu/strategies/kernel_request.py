@@ -22,6 +22,7 @@ from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.llvm_context import LlvmContext
 from hip_runtime.drivers.cpu.passes.define_dots import define_dots
+from hip_runtime.drivers.cpu.passes.float_extremes import define_extremes
 from hip_runtime.drivers.cpu.passes.lower_overloads import define_overloads
 from hip_runtime.drivers.cpu.passes.missing_instructions import define_missing
 from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, MIN_LANES, REGIONS, choose_width, default_lanes
@@ -166,6 +167,7 @@ class KernelRequest:
         module.triple, module.data_layout = self.machine.triple, str(self.machine.target_data)
         define_overloads(module, self.context.read_text)
         define_dots(module, self.context.read_text)
+        define_extremes(module, self.context.read_text)
         define_missing(module, self.context.read_text)
         name_functions(module)
         return module

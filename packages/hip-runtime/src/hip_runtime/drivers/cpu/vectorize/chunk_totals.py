@@ -10,8 +10,8 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.abi.work_item import LINE, WorkItem
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
 from hip_runtime.drivers.cpu.ir.model import Instruction
-from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I8, I64, PTR, allocate
+from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import combine
 from hip_runtime.drivers.cpu.vectorize.uniform_atomics import COLLECTED, identity_of, reduce_lanes
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
@@ -73,7 +73,7 @@ class ChunkTotals:
                 collected = builder.load(total, align=LINE, typ=kind)
                 if lanes > 1:
                     collected = reduce_lanes(VectorBuilder(builder, lanes), update, collected)
-                write_instruction(builder, update, [address, collected])
+                write_checked(builder, update, [address, collected])
 
 
 def _address_place(builder: ir.IRBuilder, total: ir.Value) -> ir.Value:

@@ -20,15 +20,15 @@ from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
 from hip_runtime.drivers.cpu.ir.loop_metadata import rolled
 from hip_runtime.drivers.cpu.ir.model import Instruction
-from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I64, PTR, VOID
 from hip_runtime.drivers.cpu.object_code.host_machine import swapped_bytes
+from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import combine
 
 WHOLE = 1 << 16
 """What parts of a table are given of."""
 
-_IMPROVING = ("min", "max", "umin", "umax", "fmin", "fmax")
+_IMPROVING = ("min", "max", "umin", "umax", "fmin", "fmax", "omin", "omax")
 """Operations that often change nothing."""
 
 
@@ -112,7 +112,7 @@ class TableContents:
             bits = builder.load(builder.gep(memory, [index], inbounds=True, source_etype=self._bits), typ=self._bits)
             with builder.if_then(builder.icmp_unsigned("!=", bits, self.identity)):
                 address = builder.gep(base, [index], source_etype=self._bits)
-                write_instruction(builder, self.update, [address, builder.bitcast(bits, self.update.type)])
+                write_checked(builder, self.update, [address, builder.bitcast(bits, self.update.type)])
 
     def _do_together(self, builder: ir.IRBuilder, memory: ir.Value, first: ir.Value, base: ir.Value) -> None:
         """The same, as many at once as can be replaced."""

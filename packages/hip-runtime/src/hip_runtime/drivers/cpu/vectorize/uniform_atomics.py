@@ -7,6 +7,8 @@ computes its own from the operands of the lanes before it, as if they had come o
 
 from __future__ import annotations
 
+import math
+
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import FLOAT_REDUCTIONS, INTEGER_REDUCTIONS, SUMS
@@ -118,7 +120,8 @@ def identity_of(instruction: Instruction) -> ir.Constant:
         most = (1 << kind.width) - 1
         numbers = {"and": most, "umin": most, "min": most >> 1, "max": (most >> 1) + 1}
         return ir.Constant(kind, numbers.get(operation, 0))
-    return ir.Constant(kind, -0.0 if operation in ("fadd", "fsub") else float("nan"))
+    reals = {"fadd": -0.0, "fsub": -0.0, "omax": -math.inf, "omin": math.inf}
+    return ir.Constant(kind, reals.get(operation, math.nan))
 
 
 def reduce_lanes(lanes: VectorBuilder, instruction: Instruction, values: ir.Value) -> ir.Value:
@@ -128,6 +131,10 @@ def reduce_lanes(lanes: VectorBuilder, instruction: Instruction, values: ir.Valu
     name = f"llvm.vector.reduce.{reductions[instruction.operation]}.{mangle(values.type)}"
     if reductions[instruction.operation] == "fadd":
         return lanes.call(name, kind, [ir.Constant(kind, -0.0), values], ["reassoc"])
+    if instruction.operation in ("omax", "omin"):
+        is_number = lanes.builder.fcmp_ordered("ord", values, values)
+        values = lanes.builder.select(is_number, values, lanes.splat(identity_of(instruction)))
+        return lanes.call(name, kind, [values], ["nnan", "nsz"])
     return lanes.call(name, kind, [values])
 
 

@@ -159,6 +159,43 @@ def count_rows(device: Device, kind: str, count: Count) -> int:
     return told.count
 
 
+def test_rows_at_known_distances(device: Device) -> None:
+    """Those of a tile in shared memory, which neighbours' are 17 elements from."""
+    body = """
+define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %x, i64 %n) {
+entry:
+  %t = call i32 @spmd.thread_idx.x(ptr %item)
+  %wide = zext i32 %t to i64
+  %apart = mul nuw nsw i64 %wide, 68
+  %row = getelementptr i8, ptr %x, i64 %apart
+  br label %loop
+loop:
+  %j = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %sum = phi float [ 0.0, %entry ], [ %more, %loop ]
+  %p = getelementptr float, ptr %row, i64 %j
+  %v = load float, ptr %p
+  %thrice = fmul float %sum, 3.0
+  %more = fadd float %thrice, %v
+  %next = add i64 %j, 1
+  %c = icmp ne i64 %next, %n
+  br i1 %c, label %loop, label %done
+done:
+  %q = getelementptr float, ptr %out, i32 %t
+  store float %more, ptr %q
+  ret void
+}
+"""
+    told = Rows()
+    x = np.random.default_rng(1).integers(0, 9, (32, 17)).astype(np.float32)
+    with config.cpu_form.scope("vectors"), remarks.listening(told):
+        function = device.load(code(body, "k", [("out", "ptr"), ("x", "ptr"), ("n", "i64")])).function("k")
+        for length in range(1, 18):
+            out, rows = to_device(np.full(32, 7, np.float32)), to_device(x)
+            function.launch(1, 32, pack(function.kernel, out.address, rows.address, length))
+            np.testing.assert_array_equal(out.copy_to_host(), expect(x[:, :length])[0])
+    assert told.count == 1
+
+
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.sample(2)
 def test_loops_count_in_any_way(device: Device, count: str) -> None:

@@ -13,7 +13,7 @@ from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.object_code.host_machine import target_machine
 from hip_runtime.drivers.cpu.passes.inline import unroll_marked
-from hip_runtime.drivers.cpu.passes.unroll_steps import find_nests, find_steps, mark_unrolled
+from hip_runtime.drivers.cpu.passes.unroll_steps import find_nests, find_shared_walks, find_steps, mark_unrolled
 
 LOOP = """
 declare void @spmd.barrier(ptr)
@@ -183,3 +183,42 @@ def test_loops_run_as_often_as_in_the_middle_of_those_around_them(
 ])  # fmt: skip
 def test_loops_that_decide_about_those_in_them_are_unrolled(last: str, rows: int | str, found: list[str]) -> None:
     assert find_nests(_nest(last, rows)) == found
+
+
+WALK = """
+declare void @spmd.barrier(ptr)
+declare ptr @spmd.shared.tile.1088.4(ptr)
+define void @k(ptr %item, i32 %m, ptr %p) {{
+entry:
+  %tile = call ptr @spmd.shared.tile.1088.4(ptr %item)
+  {wait}
+  br label %loop
+loop:
+  %v = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %total = phi float [ 0.0, %entry ], [ %sum, %loop ]
+  %at = getelementptr float, ptr {memory}, i32 %v
+  %x = load float, ptr %at
+  {more}
+  %sum = fadd float %total, %x
+  %next = add i32 %v, 1
+  %again = icmp slt i32 %next, {count}
+  br i1 %again, label %loop, label %done
+done:
+  store float %sum, ptr %p
+  ret void
+}}
+"""
+WAITS = "call void @spmd.barrier(ptr %item)"
+
+
+@pytest.mark.parametrize(("memory", "count", "wait", "more", "found"), [
+    ("%tile", 16, WAITS, "", ["loop"]), ("%tile", 17, WAITS, "", []), ("%tile", "%m", WAITS, "", []),
+    ("%p", 16, WAITS, "", []), ("%tile", 16, "", "", []), ("%tile", 16, WAITS, "store float %x, ptr %p", []),
+    ("%tile", 16, WAITS, "%p.bits = ptrtoint ptr %p to i64\n" * 14, []),
+])  # fmt: skip
+def test_walks_through_tiles_are_unrolled(
+    memory: str, count: int | str, wait: str, more: str, found: list[str]
+) -> None:
+    more = "\n".join(line.replace("%p.bits", f"%p.{number}") for number, line in enumerate(more.split("\n")))
+    text = WALK.format(memory=memory, count=count, wait=wait, more=more)
+    assert find_shared_walks(_read(llvm.parse_assembly(text, llvm.create_context()))) == found

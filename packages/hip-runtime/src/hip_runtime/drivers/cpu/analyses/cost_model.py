@@ -23,7 +23,7 @@ from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.recurrences import innermost_loops, latency
 from hip_runtime.drivers.cpu.analyses.row_loops import ROW, find_row_loops
 from hip_runtime.drivers.cpu.analyses.running_lanes import RunningLanes
-from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
+from hip_runtime.drivers.cpu.analyses.shape_rules import MAX_STRIDE, VARYING
 from hip_runtime.drivers.cpu.analyses.stride_speculation import (
     SpeculatedStride,
     speculate_strides,
@@ -37,9 +37,6 @@ from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1
 from hip_runtime.drivers.cpu.object_code.host_machine import has_mask_registers, vector_bytes
 from hip_runtime.errors import UnsupportedError
-
-MAX_STRIDE = 4
-"""The largest stride, in elements, at which lanes load whole vectors and shuffle out what lies between."""
 
 MOST_NEAR = 16
 """The largest stride, in elements, of lanes that are near to each other, as of records that lie side by side: a gang

@@ -1,9 +1,9 @@
 """Loops in which each lane reads a row of its own, element after element.
 
-A gather of one element for each lane takes as many loads as there are lanes. The next iteration gathers the elements
-behind those, so a lane can load those of several iterations at once. That takes a loop that all lanes leave together,
-of which it is known how many iterations are left, and in which nothing is written, as loads of later iterations are
-made before those of earlier ones are used.
+A gather of one element for each lane takes as many loads as there are lanes, also of rows at a known distance. The next
+iteration gathers the elements behind those, so a lane can load those of several iterations at once. That takes a loop
+that all lanes leave together, of which it is known how many iterations are left, and in which nothing is written, as
+loads of later iterations are made before those of earlier ones are used.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.known_ranges import constant
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
-from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
+from hip_runtime.drivers.cpu.analyses.shape_rules import MAX_STRIDE, VARYING
 from hip_runtime.drivers.cpu.analyses.stride_speculation import is_tested_in, speculate_strides
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.analyses.unit_stride_loops import UnitStrideLoops
@@ -118,8 +118,10 @@ def _is_of_row(
     """Whether *value* loads an element of a row of its own for each lane, and in each iteration the next one."""
     if value.opcode != "load" or not _is_number(value.type) or is_private_address(value.operands[0]):
         return False
-    pointer = value.operands[0]
-    return shapes.of(pointer, block) is VARYING and steps.step(pointer, frozenset({block})) == size_of(value.type)
+    pointer, nbytes = value.operands[0], size_of(value.type)
+    shape = shapes.of(pointer, block)
+    is_far = shape is VARYING or abs(shape) > MAX_STRIDE * nbytes
+    return is_far and steps.step(pointer, frozenset({block})) == nbytes
 
 
 def _is_number(kind: ir.Type) -> bool:

@@ -17,6 +17,9 @@ from hip_runtime.drivers.cpu.ir.model import AGREE, FIRST, PARAMETER, RAMP, Bloc
 VARYING = None
 Shape = int | None
 
+MAX_STRIDE = 4
+"""The largest stride, in elements, at which lanes load whole vectors and shuffle out what lies between."""
+
 
 class Gang(Protocol):
     """What the rules ask of the analysis that they are a part of."""

@@ -16,6 +16,9 @@ _COMPUTED_PER_LOAD, _COMPUTED_PER_STORE = 6, 8
 """Instructions for each load and store at whose number lanes, which gather and scatter, take as long as one thread
 after another, by the costs of `cost_model`."""
 
+_LEAST_OF_ROW = 4
+"""Elements of a row that are loaded together."""
+
 
 class ThreadStrides:
     """Strides along *axis*, of code of which *varying* are the values that differ between threads."""
@@ -32,6 +35,12 @@ class ThreadStrides:
         strides = [self._elements(value) for block in blocks for value in block.instructions if value.opcode == opcode]
         known = [abs(stride) for stride in strides if stride is not None]
         return max(known, default=0) if len(known) == len(strides) else None
+
+    def goes_through_rows(self, blocks: Iterable[Block], most: int) -> bool:
+        """Whether threads load several elements each that lie further than *most* elements from the next thread's, as
+        of a row each: gangs load parts of rows and turn them, where LLVM gathers one element after another."""
+        strides = [self._elements(value) for block in blocks for value in block.instructions if value.opcode == "load"]
+        return sum(stride is not None and abs(stride) > most for stride in strides) >= _LEAST_OF_ROW
 
     def scatters(self, blocks: Sequence[Block], most: int) -> bool:
         """Whether what *blocks* do is mostly to access elements that are further apart than *most*, and some of these

@@ -1,5 +1,5 @@
-"""Unrolls loops that run a few times, where LLVM would not: those around barriers, and those around others that depend
-on them.
+"""Unrolls loops that run a few times, where LLVM would not: those around barriers, those through shared memory, and
+those around others that depend on them.
 
 The steps of a scan in shared memory are such loops. Unrolled, each step is a region of its own, of which it is known
 which threads take part and how far apart they access memory. LLVM does that for small loops only: it cannot tell what
@@ -14,7 +14,9 @@ from math import inf, prod
 from typing import Any
 
 from hip_devicelib import spmd
+from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
 from hip_runtime.drivers.cpu.analyses.cfg import Order, order_blocks
+from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.trip_counts import count_iterations, expect_iterations
 from hip_runtime.drivers.cpu.ir.model import Block, Function
 from hip_runtime.drivers.cpu.ir.module_text import name_of_definition
@@ -22,6 +24,9 @@ from hip_runtime.drivers.cpu.ir.module_text import name_of_definition
 _MOST_ITERATIONS = 16
 _MOST_INSTRUCTIONS = 800
 """Of what an unrolled loop becomes, before it is simplified."""
+
+_MOST_OF_WALK = 320
+"""Of what a loop through shared memory becomes."""
 
 _MOST_WAITS = 32
 """Sync points of a kernel with unrolled loops; more regions make LLVM's passes slow."""
@@ -47,6 +52,25 @@ def find_steps(function: Function) -> list[str]:
             continue
         waits += inside * (iterations - 1)
         found.append(back[0].name)
+    return found
+
+
+def find_shared_walks(function: Function) -> list[str]:
+    """The names of the blocks that are loops to be unrolled because they go through shared memory, as through a row of
+    a tile: what does not depend on the row of threads is then loaded once for all of these."""
+    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    if not any(map(_count_waits, order.blocks)):
+        return []
+    found = []
+    for block in order.blocks:
+        if block not in block.successors or _has_private_memory(block) or any(map(has_effect, block.instructions)):
+            continue
+        loads = [value for value in block.instructions if value.opcode == "load"]
+        if not any(is_in_block_memory(load.operands[0]) for load in loads):
+            continue
+        most = min(_MOST_ITERATIONS, _MOST_OF_WALK // len(block.instructions))
+        if count_iterations(frozenset({block}), block, most) is not None:
+            found.append(block.name)
     return found
 
 

@@ -19,7 +19,7 @@ from hip_runtime.drivers.cpu.abi.fault_codes import MEMORY_CODE
 from hip_runtime.drivers.cpu.abi.thread_states import UNKNOWN_BYTE, state_bytes
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.alignments import align_gangs
-from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
+from hip_runtime.drivers.cpu.analyses.shape_rules import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.thread_strides import ThreadStrides
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir import remarks
@@ -193,6 +193,7 @@ class BlockFunction(BlockWriter):
         work = self._work
         active, only_gang, steps = work.active[region], work.only_gangs[region], work.steps.get(region)
         strided = 2 <= (self._strides.farthest(region.blocks, "store") or 0) <= MAX_STRIDE
+        strided = strided or self._strides.goes_through_rows(region.blocks, MAX_STRIDE)
         edges = active == self._most_lanes and has_edge_threads(region, self.graph, self.item.order.along)
         joined = self.item.order.tile > 1
         limit = None if joined or only_gang or (steps and steps.step > 1) else self._find_limit(region, code)

@@ -46,7 +46,7 @@ from hip_runtime.drivers.cpu.passes.packed_choices import unpack_choices
 from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
 from hip_runtime.drivers.cpu.passes.short_indices import bound_short_indices, has_short_indices
 from hip_runtime.drivers.cpu.passes.turned_blocks import turn_threads
-from hip_runtime.drivers.cpu.passes.unroll_steps import find_nests, find_steps, mark_unrolled
+from hip_runtime.drivers.cpu.passes.unroll_steps import find_nests, find_shared_walks, find_steps, mark_unrolled
 from hip_runtime.drivers.cpu.passes.wrapped_remainders import replace_wrapped_remainders
 from hip_runtime.drivers.cpu.strategies.form_choice import check_callees
 from hip_runtime.drivers.cpu.strategies.kernel_request import KernelRequest
@@ -273,7 +273,9 @@ def _simplify(function: Function, merges_values: bool) -> None:
 
 def _find_unrolled(function: Function, wholly: bool, in_part: bool) -> dict[str, int | None]:
     """The blocks that end loops of *function* to be unrolled, by name: *wholly*, or *in_part*, with how many times."""
-    found: dict[str, int | None] = dict.fromkeys([*find_steps(function), *find_nests(function)] if wholly else [])
+    found: dict[str, int | None] = {}
+    if wholly:
+        found = dict.fromkeys([*find_steps(function), *find_shared_walks(function), *find_nests(function)])
     return {**found, **(find_update_loops(function) if in_part else {})}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.address_terms import take_apart
-from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.indirect_addresses import find_indirect_address
 from hip_runtime.drivers.cpu.analyses.neighbours import (
@@ -16,7 +15,7 @@ from hip_runtime.drivers.cpu.analyses.neighbours import (
     guess_index,
 )
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
-from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
+from hip_runtime.drivers.cpu.analyses.shape_rules import MAX_STRIDE, VARYING, Shape
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I64
 from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks

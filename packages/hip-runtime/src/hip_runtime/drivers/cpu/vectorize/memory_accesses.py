@@ -7,14 +7,13 @@ from llvmlite import ir
 from hip_devicelib.cached_property import cached_property
 from hip_runtime.drivers.cpu.abi.worker_memory import KeepsTables
 from hip_runtime.drivers.cpu.analyses.clamped_addresses import ClampedAddress, find_clamped_address
-from hip_runtime.drivers.cpu.analyses.cost_model import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.data_masks import find_data_masked
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
 from hip_runtime.drivers.cpu.analyses.joint_updates import find_joint_updates
 from hip_runtime.drivers.cpu.analyses.linear_addresses import find_leaves
 from hip_runtime.drivers.cpu.analyses.neighbours import Neighbours
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
-from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
+from hip_runtime.drivers.cpu.analyses.shape_rules import MAX_STRIDE, VARYING
 from hip_runtime.drivers.cpu.analyses.strided_groups import StridedGroups
 from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value

@@ -9,7 +9,12 @@ import pytest
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.analyses.coherent_divisions import CoherentDivision
+from hip_runtime.drivers.cpu.analyses.known_ranges import constant
+from hip_runtime.drivers.cpu.ir.model import Argument, Instruction
+from hip_runtime.drivers.cpu.llvmir import I64
 from hip_runtime.drivers.cpu.vectorize import coherent_values
+from hip_runtime.drivers.cpu.vectorize.coherent_guard import CoherentGuard
 
 GANG, BLOCK, BLOCKS = 16, 48, 3
 THREADS = BLOCK * BLOCKS
@@ -125,3 +130,14 @@ def test_lanes_before_and_behind_the_end(
                 np.testing.assert_array_equal(out.copy_to_host(), expected, f"{count} elements, rows of {width}")
                 np.testing.assert_array_equal(sums.copy_to_host(), totals, f"{count} elements, rows of {width}")
     assert set(crossings) == ({GANG} if kind == "i64" else set())  # numbers of 32 bits may wrap before the end
+
+
+def test_divisors_that_are_the_same_number() -> None:
+    """They need not be one constant, as where LLVM divided in fewer bits."""
+    guard, index = CoherentGuard([], (), GANG), Argument(I64, 1, "i")
+    for opcode, number in (("udiv", 18), ("urem", 18)):
+        value = Instruction(I64, opcode, [index, constant(I64, number)], opcode)
+        assert guard.add(CoherentDivision(value, 1))
+    assert guard.crossed_row() is not None
+    assert guard.add(CoherentDivision(Instruction(I64, "urem", [index, constant(I64, 20)], "other"), 1))
+    assert guard.crossed_row() is None

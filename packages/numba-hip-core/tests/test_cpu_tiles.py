@@ -1,4 +1,4 @@
-"""Tiles in shared memory whose rows threads go through, compared with NumPy."""
+"""Tiles in shared memory, and their elements by quotient and remainder, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import float32, float64, hip, int16, int32
+from numba import float32, float64, hip, int16, int32, int64, uint8, uint64
 
 from hip_runtime import config
 
@@ -63,3 +63,67 @@ def test_gangs_go_through_rows_of_tiles() -> None:
     told = kernel.explain(f"({arrays}, {arrays}, {arrays}, {arrays})", block=(16, 16))
     (line,) = {line.number: line for line in told.lines if "total += left" in line.source}.values()
     assert "made by LLVM" not in "; ".join(line.notes), line.notes
+
+
+def make_neighbours(kind: Any, side: int, pitch: int, rows: int) -> Any:
+    """A kernel that adds up the neighbours of elements, of tiles with a halo that threads load by quotient; outside is
+    7. Blocks have *rows* rows of *side* threads."""
+    length, lines = side + 2, rows + 2
+
+    @hip.jit
+    def neighbours(image, out):
+        tile = hip.shared.array((lines, pitch), kind)
+        x, y = hip.threadIdx.x, hip.threadIdx.y
+        height, width = image.shape
+        for q in range(y * side + x, lines * length, rows * side):
+            i = hip.blockIdx.y * rows + q // length - 1
+            j = hip.blockIdx.x * side + q % length - 1
+            tile[q // length, q % length] = image[i, j] if 0 <= i < height and 0 <= j < width else kind(7)
+        hip.syncthreads()
+        j, i = hip.grid(2)
+        if i < height and j < width:
+            total = 0
+            for a in range(3):
+                for b in range(3):
+                    total += tile[y + a, x + b]
+            out[i, j] = total - tile[y + 1, x + 1]
+
+    return neighbours
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("side", "pitch", "rows"), [(16, 18, 16), (16, 19, 8), (32, 34, 4), (7, 9, 7), (64, 66, 2)])
+@pytest.mark.parametrize("kind", [uint8, int16, float32])
+@pytest.mark.sample(4)
+def test_tiles_with_a_halo(kind: Any, side: int, pitch: int, rows: int, form: str) -> None:
+    dtype = np.dtype(str(kind))
+    image = np.random.default_rng(side).integers(0, 99, (53, 71)).astype(dtype)
+    out = np.zeros(image.shape, np.int64)
+    with config.cpu_form.scope(form):
+        make_neighbours(kind, side, pitch, rows)[(-(-71 // side), -(-53 // rows)), (side, rows)](image, out)
+    around = np.pad(image.astype(np.int64), 1, constant_values=7)
+    windows = np.lib.stride_tricks.sliding_window_view(around, (3, 3)).sum((2, 3))
+    np.testing.assert_array_equal(out, windows - image)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("start", [0, -40, -5])
+def test_quotients_of_negative_numbers(start: int, signed: bool, form: str) -> None:
+    """They are rounded down, and the remainders are not negative; of numbers without a sign, both are other ones."""
+    as_number = int64 if signed else uint64
+
+    @hip.jit
+    def copy(x, out):
+        i = hip.grid(1)
+        if i < out.size:
+            q = as_number(i + start)
+            row, column = q // as_number(9), q % as_number(9)
+            out[i] = x[int64(row) % 23, int64(column)]
+
+    x = np.random.default_rng(1).integers(0, 99, (23, 9))
+    out = np.zeros(90, np.int64)
+    with config.cpu_form.scope(form):
+        copy[2, 64](x, out)
+    numbers = [(i + start) if signed else (i + start) % 2**64 for i in range(90)]
+    np.testing.assert_array_equal(out, [x[q // 9 % 23, q % 9] for q in numbers])

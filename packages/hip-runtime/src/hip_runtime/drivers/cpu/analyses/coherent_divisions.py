@@ -48,9 +48,15 @@ def find_coherent_divisions(block: Block, shapes: VectorShapes, width: int) -> l
             stride = shapes.of(value.operands[0], block)
             if stride and stride > 0 and shapes.of(value.operands[1], block) == 0:
                 divisor = signed_number(value.operands[1])
-                if divisor is None or divisor >= _ROOM * stride * width:
+                if divisor is None or divisor >= _room(block, stride, shapes) * stride * width:
                     found.append(CoherentDivision(value, stride))
     return found
+
+
+def _room(block: Block, stride: int, shapes: VectorShapes) -> int:
+    """How many gangs a row has to have room for: one in a loop, where gangs that reach over its end go on with the next
+    one."""
+    return 1 if stride == 1 and shapes.order.loops[block] else _ROOM
 
 
 def find_coherent_width(shapes: VectorShapes, width: int, least: int) -> int | None:
@@ -73,8 +79,9 @@ def find_coherent_width(shapes: VectorShapes, width: int, least: int) -> int | N
             divisor = signed_number(value.operands[1]) if stride and stride > 0 else None
             if stride and value.opcode in ("srem", "urem"):
                 remainders[value] = stride
-            if stride and divisor is not None and _ROOM * stride * least <= divisor < _ROOM * stride * width:
-                widths.append(1 << (divisor // (_ROOM * stride)).bit_length() - 1)
+            needed = _room(block, stride, shapes) * stride if stride else 0
+            if divisor is not None and needed * least <= divisor < needed * width:
+                widths.append(1 << (divisor // needed).bit_length() - 1)
                 derived.add(value)
     return min(widths) if is_apart else None
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hip_runtime.drivers.cpu.analyses.address_terms import take_apart, take_number_apart
 from hip_runtime.drivers.cpu.analyses.divisions import (
@@ -24,6 +24,7 @@ from hip_runtime.drivers.cpu.analyses.divisions import (
     Product,
     divide,
     divide_by_all,
+    find_divided,
     in_order,
     product_of,
 )
@@ -126,7 +127,7 @@ class _Address:
         left: Counter[tuple[Argument, ...]] = Counter()
         replaced: dict[Term, Value | None] = {}
         for (value, factors), number in self.terms.items():
-            divided = _is_remainder(value, division)
+            divided = find_divided(value, division)
             if divided is not None:
                 rest = _length_of(value).times(Product(number, factors))
                 left[rest.arguments] += rest.number
@@ -172,28 +173,6 @@ def _factors(value: Value) -> list[tuple[Instruction, Argument]]:
         return []
     pairs = (value.operands, value.operands[::-1])
     return [(one, other) for one, other in pairs if isinstance(one, Instruction) and isinstance(other, Argument)]
-
-
-def _is_remainder(value: Value, division: Division) -> Value | None:
-    """What is divided in *value*, if it is the remainder of that, or of a number that has the same, by what *division*
-    divides its quotient by, both with a sign or both without."""
-    split = divide(value, REMAINDERS)
-    if split is None or split.is_signed != division.is_signed:
-        return None
-    inner = divide_by_all(split.divided)
-    if inner is not None and replace(inner, by=inner.by.times(split.by)) == division:
-        return split.divided
-    if split.by != division.by:
-        return None
-    if split.divided is division.divided:
-        return split.divided
-    length = split.by.number
-    if split.is_signed or split.by.arguments or length & (length - 1):
-        return None
-    # sums that wrap around have the same low bits
-    apart = take_number_apart(division.divided).minus(take_number_apart(split.divided))
-    is_multiple = all(number % length == 0 for number in (apart.offset, *(scale for _, scale in apart.terms)))
-    return division.divided if is_multiple else None
 
 
 def _length_of(remainder: Value) -> Product:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from hip_runtime.drivers.cpu.analyses.address_terms import take_number_apart
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.ir.model import Argument, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I64
@@ -78,6 +79,28 @@ def divide_by_all(value: Value, deepest: int = MOST_NESTED) -> Division | None:
     if division is None or inner is None or inner.is_signed != division.is_signed:
         return division
     return Division(inner.divided, inner.by.times(division.by), division.is_signed)
+
+
+def find_divided(value: Value, division: Division) -> Value | None:
+    """What *value* is the remainder of, if that, or a number that has the same remainder, is what *division* divides
+    and its quotient by, both with a sign or both without."""
+    split = divide(value, REMAINDERS)
+    if split is None or split.is_signed != division.is_signed:
+        return None
+    inner = divide_by_all(split.divided)
+    if inner is not None and replace(inner, by=inner.by.times(split.by)) == division:
+        return split.divided
+    if split.by != division.by:
+        return None
+    if split.divided is division.divided:
+        return split.divided
+    length = split.by.number
+    if split.is_signed or split.by.arguments or length & (length - 1):
+        return None
+    # sums that wrap around have the same low bits
+    apart = take_number_apart(division.divided).minus(take_number_apart(split.divided))
+    is_multiple = all(number % length == 0 for number in (apart.offset, *(scale for _, scale in apart.terms)))
+    return division.divided if is_multiple else None
 
 
 def in_order(*arguments: Argument) -> tuple[Argument, ...]:

@@ -39,6 +39,7 @@ from hip_runtime.drivers.cpu.passes.index_divisions import write_index_divisions
 from hip_runtime.drivers.cpu.passes.index_freezes import drop_index_freezes
 from hip_runtime.drivers.cpu.passes.inline import inline_functions, prepare, read_callees, unroll_marked
 from hip_runtime.drivers.cpu.passes.insert_yields import insert_yields
+from hip_runtime.drivers.cpu.passes.joined_quotients import join_quotients
 from hip_runtime.drivers.cpu.passes.known_values import replace_known
 from hip_runtime.drivers.cpu.passes.merge_phis import merge_phis
 from hip_runtime.drivers.cpu.passes.odd_widths import widen_odd_integers
@@ -177,7 +178,8 @@ def _prepare(request: KernelRequest, item: WorkItem, printed: PrintedModule, fun
         record("bound_short_indices", function)
     mark_elementwise_calls(function, printed, item.module.context)
     record("mark_elementwise_calls", function)
-    _simplify(function, merges_values=not request.reach.waiting)
+    size_of = measure_types(request.machine.target_data, item.module.context)
+    _simplify(function, size_of, merges_values=not request.reach.waiting)
 
 
 def _choose_lanes(
@@ -245,7 +247,7 @@ def _read(request: KernelRequest, printed: PrintedModule, item: WorkItem) -> Fun
     return function
 
 
-def _simplify(function: Function, merges_values: bool) -> None:
+def _simplify(function: Function, size_of: SizeOf, merges_values: bool) -> None:
     """Write what *function* computes so that it is clearer how that differs from lane to lane. Where threads wait, it
     *merges_values* not, as each that is not computed again would be kept for each thread."""
     if unpack_choices(function):
@@ -262,6 +264,9 @@ def _simplify(function: Function, merges_values: bool) -> None:
     if write_index_divisions(function) and divide_as_integers(function):  # what such a division left
         write_index_divisions(function)
     record("write_index_divisions", function)
+    if join_quotients(function, size_of):
+        remove_unused(function)
+    record("join_quotients", function)
     if merges_values:
         merge_common_values(function)
         record("merge_common_values", function)

@@ -34,7 +34,7 @@ class CoherentGuard:
         """Whether the lanes of a whole gang are in one row, which has room for some."""
         self._rooms: list[Value] = []
         self._divisors: list[Value] = []
-        self._known: dict[tuple[Value, Value, int], tuple[Value, Value]] = {}
+        self._known: dict[tuple[Value, Value | int, int], tuple[Value, Value]] = {}
         self._replaced: dict[Instruction, Value] = {}
         self._ranges = KnownRanges()
         self._written: dict[Value, tuple[Value, set[Value], set[Value]]] = {}
@@ -115,7 +115,8 @@ class CoherentGuard:
         dividend, divisor = (self._available(operand) for operand in division.operands)
         if dividend is None or divisor is None:
             return False
-        key = (division.operands[0], division.operands[1], found.stride)
+        number = signed_number(division.operands[1])
+        key = (division.operands[0], division.operands[1] if number is None else number, found.stride)
         if key not in self._known:
             self._known[key] = self._divide(dividend, divisor, found.stride)
             most = 1 << division.type.width - 2

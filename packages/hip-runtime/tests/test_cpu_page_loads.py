@@ -42,6 +42,28 @@ def marked(kind: str) -> CodeObject:
     return code(text, "k", [("out", "ptr"), ("flags", "ptr"), ("x", "ptr")])
 
 
+def bounded(kind: str) -> CodeObject:
+    """Copies the elements of x from the first index to before the last."""
+    text = f"""
+    define void @k(ptr noalias %item, ptr %out, ptr %x, i64 %first, i64 %last) {{
+    entry:
+    {GLOBAL_X}
+      %from.first = icmp sge i64 %i, %first
+      %before.last = icmp slt i64 %i, %last
+      %on = select i1 %from.first, i1 %before.last, i1 false
+      br i1 %on, label %do, label %end
+    do:
+      %from = getelementptr {kind}, ptr %x, i64 %i
+      %v = load {kind}, ptr %from
+      %to = getelementptr {kind}, ptr %out, i64 %i
+      store {kind} %v, ptr %to
+      br label %end
+    end:
+      ret void
+    }}"""
+    return code(text, "k", [("out", "ptr"), ("x", "ptr"), ("first", "i64"), ("last", "i64")])
+
+
 def search() -> CodeObject:
     """For each column of bytes, the first of *rows* rows where one is not zero, or *rows*; threads leave as they find
     it, so that each load's mask is that of what was loaded before it."""
@@ -99,6 +121,34 @@ def test_elements_of_other_lanes_need_no_memory(
         expected = np.zeros(COUNT, dtype)
         expected[first:last] = values * flags[first:last]
         np.testing.assert_array_equal(out.copy_to_host(), expected)
+
+
+def check_bounds(device: Device, kind: str, width: int, guarded: Callable[[int], AbstractContextManager[int]]) -> None:
+    """Of neighbours within bounds there are only those elements, up to a page that may not be accessed."""
+    dtype = np.dtype(TYPES[kind])
+    made, random = bounded(kind), np.random.default_rng(len(kind) + width)
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
+        function = device.load(made).function("k")
+        for first, last in ((0, 1), (70, 71), (63, 65), (3, 590), (130, 507), (64, 128), (599, 600)):
+            values = random.integers(1, 100, last - first).astype(dtype)
+            out = to_device(np.zeros(COUNT, dtype))
+            with guarded(values.nbytes) as place:
+                ctypes.memmove(place, values.ctypes.data, values.nbytes)
+                arguments = pack(function.kernel, out.address, place - first * dtype.itemsize, first, last)
+                function.launch(COUNT // 100, 100, arguments)
+            expected = np.zeros(COUNT, dtype)
+            expected[first:last] = values
+            np.testing.assert_array_equal(out.copy_to_host(), expected)
+
+
+@pytest.mark.parametrize("guarded", [before_a_guard, behind_a_guard])
+@pytest.mark.parametrize("width", [4, 16, 64])
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.sample(3)
+def test_elements_out_of_bounds_need_no_memory(
+    device: Device, kind: str, width: int, guarded: Callable[[int], AbstractContextManager[int]]
+) -> None:
+    check_bounds(device, kind, width, guarded)
 
 
 @pytest.mark.parametrize("width", [13, 64, 4096, 5000])

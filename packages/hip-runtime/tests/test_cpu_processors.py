@@ -21,7 +21,7 @@ from test_cpu_linear_masks import check as check_linear_masks
 from test_cpu_long_conversions import FLOATS, check_consecutive, check_floats, check_integers
 from test_cpu_neighbours import check as check_neighbours
 from test_cpu_neighbours import check_clamped, swapped
-from test_cpu_page_loads import marked, search
+from test_cpu_page_loads import behind_a_guard, bounded, check_bounds, marked, search
 from test_cpu_register_pressure import lanes_of
 from test_cpu_row_loops import COUNTS, TYPES, count_rows
 from test_cpu_strided import before_a_guard
@@ -717,3 +717,21 @@ def test_branches_that_are_predicted_stay(device: Device, by_data: bool) -> None
     chosen = places != 7 if by_data else np.arange(64) < 43
     np.testing.assert_array_equal(out.copy_to_host(), np.where(chosen, places, 0))
     assert ("llvm.masked.gather" in optimised) != by_data
+
+
+@pytest.mark.parametrize("guarded", [before_a_guard, behind_a_guard])
+@pytest.mark.parametrize("width", [8, 16])
+@pytest.mark.parametrize("kind", ["i8", "i16", "float"])
+@pytest.mark.sample(2)
+def test_neighbours_within_bounds(device: Device, kind: str, width: int, guarded: Any) -> None:
+    """What no instruction loads under a mask is loaded whole where one page holds it."""
+    check_bounds(device, kind, width, guarded)
+
+
+@pytest.mark.usefixtures("kept_programs")
+def test_bytes_within_bounds_are_loaded_whole() -> None:
+    """Gangs of which some lanes are active load a vector, too, rather than one byte after another."""
+    made = bounded("i8")
+    with config.cpu_form.scope("vectors"), config.cpu_width.scope(16):
+        optimised, _ = list_kernel(made, made.kernels[0], (128, 1, 1))
+    assert optimised.count("= load <16 x i8>") >= 2

@@ -209,7 +209,7 @@ class MemoryAccesses(ApartAccesses):
         return self._load_neighbours(kind, self.scalar(pointer), align)
 
     def _load_neighbours(self, kind: ir.Type, base: ir.Value, align: int) -> ir.Value:
-        if self.mask is not None and self.block in self._data_masked:
+        if self.mask is not None and (self.block in self._data_masked or not masks_neighbours(size_in_memory(kind))):
             return load_in_page(self.lanes, kind, base, self.mask, align)
         return self.lanes.load(kind, base, self.mask, align)
 

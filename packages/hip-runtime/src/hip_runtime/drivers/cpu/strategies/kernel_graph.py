@@ -45,6 +45,7 @@ from hip_runtime.drivers.cpu.passes.merge_phis import merge_phis
 from hip_runtime.drivers.cpu.passes.odd_widths import widen_odd_integers
 from hip_runtime.drivers.cpu.passes.packed_choices import unpack_choices
 from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
+from hip_runtime.drivers.cpu.passes.short_data import shorten_data
 from hip_runtime.drivers.cpu.passes.short_indices import bound_short_indices, has_short_indices
 from hip_runtime.drivers.cpu.passes.turned_blocks import turn_threads
 from hip_runtime.drivers.cpu.passes.unroll_steps import find_nests, find_shared_walks, find_steps, mark_unrolled
@@ -267,6 +268,9 @@ def _simplify(function: Function, size_of: SizeOf, merges_values: bool) -> None:
     if join_quotients(function, size_of):
         remove_unused(function)
     record("join_quotients", function)
+    if shorten_data(function):
+        remove_unused(function)
+    record("shorten_data", function)
     if merges_values:
         merge_common_values(function)
         record("merge_common_values", function)

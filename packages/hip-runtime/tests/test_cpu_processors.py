@@ -23,6 +23,8 @@ from test_cpu_neighbours import check as check_neighbours
 from test_cpu_neighbours import check_clamped, swapped
 from test_cpu_page_loads import behind_a_guard, bounded, check_bounds, marked, search
 from test_cpu_register_pressure import lanes_of
+from test_cpu_row_crossing import PARAMETERS as CROSSING_PARAMETERS
+from test_cpu_row_crossing import write_kernel as write_crossing_kernel
 from test_cpu_row_loops import COUNTS, TYPES, count_rows
 from test_cpu_strided import before_a_guard
 
@@ -735,3 +737,19 @@ def test_bytes_within_bounds_are_loaded_whole() -> None:
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(16):
         optimised, _ = list_kernel(made, made.kernels[0], (128, 1, 1))
     assert optimised.count("= load <16 x i8>") >= 2
+
+
+def test_rows_by_quotient_behind_a_barrier(device: Device, processor: str) -> None:
+    """What gangs take whose lanes are in one row, as most are, decides: alone, lanes that divide would be slower."""
+    text = write_crossing_kernel("i64", "u", branches=False)
+    waiting = "%some = icmp"
+    text = text.replace(waiting, f"call void @spmd.barrier(ptr %item)\n  {waiting}")
+    count, width = 1000, 200
+    given = np.arange(5 * (width + 2)).reshape(5, width + 2)
+    out, sums, x = (to_device(array) for array in (np.zeros_like(given), np.zeros(144, np.int64), given))
+    declared = "declare void @spmd.barrier(ptr) convergent\n"
+    function = device.load(code(declared + text, "k", CROSSING_PARAMETERS)).function("k")
+    function.launch(3, 48, pack(function.kernel, out.address, sums.address, x.address, count, width))
+    np.testing.assert_array_equal(out.copy_to_host()[:, :width], given[:, :width])
+    if processor == "haswell":
+        assert "1 of 2 regions run 16 threads" in str(function.form), function.form

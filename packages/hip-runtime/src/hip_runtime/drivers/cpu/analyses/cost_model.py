@@ -129,14 +129,6 @@ class UnprofitableError(UnsupportedError):
     """Lanes would be slower than one thread after another; the message says why."""
 
 
-def check_profitable(shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int) -> None:
-    """Raise `UnprofitableError` if a kernel with *shapes* is slower in gangs of *width* than one thread after
-    another."""
-    reason = explain_unprofitable(shapes, size_of, width)
-    if reason:
-        raise UnprofitableError(reason)
-
-
 def explain_unprofitable(
     shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int,
     versioned: tuple[VectorShapes, Collection[Block]] | None = None,

@@ -13,7 +13,7 @@ from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.thread_order import AXES
 from hip_runtime.drivers.cpu.abi.work_item import NumberedWorkItem, WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Blocks
-from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, check_profitable
+from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError
 from hip_runtime.drivers.cpu.analyses.stack_usage import private_type
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
@@ -251,7 +251,7 @@ class GangRegionWriter:
             else:
                 code = make_gang(make, only_gang or gang_plan.width, not (gang_plan.exact or only_gang))
             if self._may_lose(region) and not gang_plan.everywhere:
-                check_profitable(code.likely_shapes, self._size_of, code.width)
+                code.check_profitable()
             gang = code.build()
         except UnsupportedError as error:
             item.module.globals.pop(name, None)

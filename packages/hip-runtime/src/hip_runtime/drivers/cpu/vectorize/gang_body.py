@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.abi.worker import Blocks, Body
-from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, estimate_lane, explain_unprofitable
+from hip_runtime.drivers.cpu.analyses.cost_model import estimate_lane
 from hip_runtime.drivers.cpu.analyses.divisions import Product
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides
@@ -97,7 +97,7 @@ class GangBody:
         if guessed is not None and not self._is_better(guessed, made):
             guessed, self._guesses = None, False
         if self._check_cost:
-            self._check_profitable(symbols, guessed or made, is_guessed=guessed is not None)
+            (guessed or made).check_profitable()
         self._multiple = max(1 if gang.has_partial_gangs else gang.width for gang in (made, guessed or made))
         if guessed is None:
             self._run(builder, place, arguments, blocks, made)
@@ -113,7 +113,7 @@ class GangBody:
         blocks: Blocks, made: GangFunction,
     ) -> None:  # fmt: skip
         """Run the threads of *blocks* where strides are not as guessed: in gangs such as *made*, or one by one."""
-        if self._alone is not None and self._explain_unprofitable(symbols, made, is_guessed=False):
+        if self._alone is not None and made.explain_unprofitable():
             self._alone()(builder, place, arguments, blocks)
         else:
             self._run(builder, place, arguments, blocks, made, is_rare=True)
@@ -137,23 +137,6 @@ class GangBody:
         if not is_guessed:
             return assume_strides(self._function, {})
         return assume_strides(self._function if self._dense is None else self._dense.function, self._strides)
-
-    def _check_profitable(self, symbols: SymbolDeclarations, gang: GangFunction, is_guessed: bool) -> None:
-        """Raise `UnprofitableError` if the kernel is slower in gangs such as *gang*, of the version as guessed or of
-        the other, than one thread after another."""
-        reason = self._explain_unprofitable(symbols, gang, is_guessed)
-        if reason:
-            raise UnprofitableError(reason)
-
-    def _explain_unprofitable(self, symbols: SymbolDeclarations, gang: GangFunction, is_guessed: bool) -> str:
-        """Why it is slower; empty if it is not."""
-        reason = explain_unprofitable(gang.likely_shapes, self._size_of, gang.width)
-        if reason and not gang.privates.has_arrays:  # whose layout can be changed only once
-            trial = self._make(symbols, self._copy(is_guessed), f"{GANG_FUNCTION}.trial")
-            rare = trial.version_coherent()
-            if rare:
-                reason = explain_unprofitable(gang.shapes, self._size_of, trial.width, (trial.shapes, rare))
-        return reason
 
     def _is_better(self, guessed: GangFunction, made: GangFunction) -> bool:
         """Whether the guessed strides save as much as half an access, and enough of the whole; not where gangs of a

@@ -13,6 +13,7 @@ from hip_runtime.drivers.cpu.abi.worker import counted
 from hip_runtime.drivers.cpu.analyses.alignments import Alignments, splits_gangs
 from hip_runtime.drivers.cpu.analyses.clamps import InsideShapes, has_clamps
 from hip_runtime.drivers.cpu.analyses.coherent_divisions import find_coherent_width
+from hip_runtime.drivers.cpu.analyses.cost_model import UnprofitableError, explain_unprofitable
 from hip_runtime.drivers.cpu.analyses.double_width import gains_by_double_width
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES
@@ -134,6 +135,22 @@ class GangFunction:
         if width > self.width:
             made._half = self._copy(self.width, "half", follows_rows=True)
         return made
+
+    def check_profitable(self) -> None:
+        """Raise `UnprofitableError` if these gangs are slower than one thread after another."""
+        reason = self.explain_unprofitable()
+        if reason:
+            raise UnprofitableError(reason)
+
+    def explain_unprofitable(self) -> str:
+        """Why these gangs are slower than one thread after another; empty if they are not."""
+        reason = explain_unprofitable(self.likely_shapes, self._size_of, self.width)
+        if reason and not self.privates.has_arrays:  # whose layout can be changed only once
+            trial = self._copy(self.width, "trial", follows_rows=self.follows_rows)
+            rare = trial.version_coherent()
+            if rare:
+                reason = explain_unprofitable(self.shapes, self._size_of, self.width, (trial.shapes, rare))
+        return reason
 
     def _copy(self, width: int, name: str, is_alone: bool = False, follows_rows: bool = False) -> GangFunction:
         """A function of gangs of *width* that has a graph of its own, as writing one changes that."""

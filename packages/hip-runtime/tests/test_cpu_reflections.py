@@ -54,6 +54,24 @@ CHOSEN = """
   %turned = sub KIND %n, %x
   %y = select i1 %near, KIND %turned, KIND %x
 """
+SYMMETRIC = """
+  %shifted = add KIND %x, 3
+  %low = icmp slt KIND %shifted, 3
+  br i1 %low, label %below, label %above
+below:
+  %negative = sub KIND 2, %shifted
+  br label %joined
+above:
+  %outside = icmp sge KIND %x, %n
+  %twice = shl KIND %n, 1
+  %last = add KIND %twice, 2
+  %turned = sub KIND %last, %shifted
+  %inner = select i1 %outside, KIND %turned, KIND %x
+  br label %joined
+joined:
+  %y = phi KIND [ %negative, %below ], [ %inner, %above ]
+"""
+"""By branches, and of a number that is compared with more added to it."""
 
 
 def fold(x: int, n: int, cut: Callable[[int], int]) -> int:
@@ -75,6 +93,12 @@ CASES: dict[str, Steps] = {
     "both": (BOTH, fold),
     "around": (AROUND, lambda x, n, cut: cut(x + n if x < 0 else x - (0 if x < n else n))),
     "mirrored": (MIRRORED, lambda x, n, cut: ~x if x < 0 else x),
+    "symmetric": (
+        SYMMETRIC,
+        lambda x, n, cut: (
+            cut(2 - cut(x + 3)) if cut(x + 3) < 3 else cut(cut(cut(2 * n) + 2) - cut(x + 3)) if x >= n else x
+        ),
+    ),
     "chosen": (CHOSEN, lambda x, n, cut: cut(n - x) if unsigned(x) < unsigned(n) else x),
 }
 
@@ -126,7 +150,7 @@ def test_reflected_numbers(device: Device, coherent_versions: list[int], kind: s
                 function.launch(COUNT // BLOCK, BLOCK, arguments)
                 found = [evaluate(cut(first + i * stride), cut(limit), cut) % TABLE for i in range(COUNT)]
                 np.testing.assert_array_equal(out.copy_to_host(), table[found], f"{first}, {limit}")
-    # What is added below 0 is looked after where addresses are computed. LLVM writes 32 bits of a number that has 64
-    # otherwise, and has no condition for ``mirrored``.
-    is_known = case in ("absolute", "both", "around") or (kind == "i64" and case in ("above", "chosen"))
+    # What is added below 0 is looked after where addresses are computed. LLVM has no condition for ``mirrored``, and
+    # compares 64 bits of a number that has 32 otherwise.
+    is_known = case in ("absolute", "both", "around", "above", "chosen") or (kind == "i64" and case == "symmetric")
     assert max(coherent_versions) == is_known

@@ -136,8 +136,8 @@ def _as_wrap(value: Instruction, stride_of: Callable[[Value], Shape]) -> Wrap | 
 
 
 def _as_reflection(value: Instruction, stride_of: Callable[[Value], Shape]) -> Reflection | None:
-    """A ``select`` of a number that grows from lane to lane, if it is to a bound as nearly all are, and else of what is
-    computed from it, as a clamp; ``None`` if it is none."""
+    """A ``select`` of a number that grows from lane to lane, if it is to a bound as nearly all are, and else of one
+    that is computed from what is compared, or grows the other way, as a clamp; ``None`` if it is none."""
     condition, taken, otherwise = value.operands
     if not isinstance(condition, Instruction) or condition.opcode != "icmp" or condition.predicate in ("eq", "ne"):
         return None
@@ -148,10 +148,10 @@ def _as_reflection(value: Instruction, stride_of: Callable[[Value], Shape]) -> R
     step = stride_of(compared)
     if not step or stride_of(bound) != 0 or not isinstance(compared.type, ir.IntType):
         return None
-    if compared is taken and _is_computed_from(compared, otherwise):
-        return Reflection(value, compared, otherwise, step, compared, bound, negate(predicate), step)
-    if compared is otherwise and _is_computed_from(compared, taken):
-        return Reflection(value, compared, taken, step, compared, bound, predicate, step)
+    for index, other, at_edge in ((taken, otherwise, negate(predicate)), (otherwise, taken, predicate)):
+        is_reflected = stride_of(other) == -step or _is_computed_from(compared, other)
+        if stride_of(index) == step and is_reflected:
+            return Reflection(value, index, other, step, compared, bound, at_edge, step)
     return None
 
 

@@ -31,11 +31,11 @@ warnings.simplefilter("error", StalledKernelWarning)
 """
 
 
-def run_script(text: str, seconds: int) -> str:
+def run_script(text: str, seconds: int, **variables: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", PREAMBLE.format(tests=str(Path(__file__).parent)) + textwrap.dedent(text)],
         capture_output=True, text=True, timeout=120,
-        env={**os.environ, "NUMBA_HIP_DEVICE": "cpu", "NUMBA_HIP_CPU_STALL_SECONDS": str(seconds)},
+        env={**os.environ, "NUMBA_HIP_DEVICE": "cpu", "NUMBA_HIP_CPU_STALL_SECONDS": str(seconds), **variables},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -64,6 +64,24 @@ def test_threads_that_wait_for_ever(grid: int) -> None:
         1,
     )
     assert out == "True\nTrue\n"
+
+
+@pytest.mark.parametrize(("grid", "said"), [(2, False), (3, True)])
+def test_more_blocks_than_run_at_once(grid: int, said: bool) -> None:
+    """Such blocks may wait for those that have not begun: the warning has the numbers, and what to do."""
+    out = run_script(
+        f"""
+        function, flag, out, arguments = endless(device)
+        try:
+            function.launch({grid}, 4, arguments)
+        except StalledKernelWarning as warning:
+            print("launched, the CPU device runs 2 at the same time" in str(warning))
+            print("set NUMBA_HIP_CPU_THREADS to {grid} before the first launch" in str(warning))
+        """,
+        1,
+        NUMBA_HIP_CPU_THREADS="2",
+    )
+    assert out == f"{said}\n{said}\n"
 
 
 WORK_THEN_WAIT = """

@@ -90,9 +90,11 @@ class BlockScheduler:
         try:
             threads = config.cpu_threads()
             wanted = threads - 1
-            self.helpers = self._start(wanted, max(threads // config.cpu_devices(), 1) - 1)
+            each = max(threads // config.cpu_devices(), 1)
+            self.helpers = self._start(wanted, each - 1)
             self.stopped = False
             if self.handlers is not None:
+                self._reporter.threads = min(each, self.helpers + 1)
                 self._reporter.seconds = config.cpu_stall_seconds()
                 self._reporter.ticks = self._reporter.seconds * 1_000_000_000 // TICK
                 self._watch(threading.main_thread().native_id, self._reporter.ticks)

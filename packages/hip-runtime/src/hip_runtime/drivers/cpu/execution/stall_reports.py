@@ -15,10 +15,12 @@ import weakref
 from collections.abc import Iterator, Sequence
 
 from hip_runtime import config
+from hip_runtime.drivers.cpu.abi.launch_frame import FAULT_FIELDS
 from hip_runtime.drivers.cpu.abi.thread_states import describe_states, state_bytes
 from hip_runtime.drivers.cpu.execution.thread_slots import SAMPLES
 from hip_runtime.drivers.cpu.object_code.program import Program
 from hip_runtime.errors import StalledKernelWarning
+from hip_runtime.said_names import our
 
 FEWEST = SAMPLES // 16
 """Samples that tell something; there are fewer where the thread was elsewhere, or the machine busy."""
@@ -28,6 +30,9 @@ REPEATED, LEAST = 0.1, 4
 
 _MOST = 8
 """Blocks that are named."""
+
+_ADVICE_ON_READS = "; a loop that waits for memory reads it once, unless it has an atomic operation or {}() in it"
+"""Said where no loop was found in which threads wait for memory."""
 
 
 class _Sample(ctypes.Structure):
@@ -91,6 +96,19 @@ class _Slot(ctypes.Structure):
         return found
 
 
+class _Frame(ctypes.Structure):
+    """The start of a `launch_frame.FRAME` in memory."""
+
+    _fields_ = (
+        ("next_block", ctypes.c_int64),
+        ("fault_taken", ctypes.c_int32),
+        ("fault", ctypes.c_int32 * len(FAULT_FIELDS)),
+        ("block_count", ctypes.c_int64),
+        ("arguments", ctypes.c_uint64),
+        ("grid", ctypes.c_int32 * 3),
+    )
+
+
 class Reporter:
     """Called on a thread whose launch may be stalled; warns if it is. *first* is the location of the first slot's
     address."""
@@ -100,6 +118,8 @@ class Reporter:
         self.seconds = 0
         self.ticks = 0
         """As many as `seconds` have."""
+        self.threads = 1
+        """On how many threads of the processor a launch runs."""
         self._told: tuple[tuple[int, int], ...] = ()
 
     def __call__(self) -> None:
@@ -119,7 +139,12 @@ class Reporter:
             self._told = calls
             records = {record.chunk: record for record in (_record_of(slot) for slot in busy)}
             threads = next((text for _, record in sorted(records.items()) if (text := _describe(program, record))), "")
-            message = self._describe(program, sorted(records), sorted(counters), threads)
+            grid = _Frame.from_address(own.launch).grid
+            more = "" if program.context_bytes else self._advise_on_blocks(math.prod(grid))
+            reads = (
+                "" if any(record.states for record in records.values()) else _ADVICE_ON_READS.format(our("threadfence"))
+            )
+            message = self._describe(program, sorted(records), sorted(counters), threads + reads + more)
             warnings.warn(message, StalledKernelWarning, stacklevel=2)
 
     def _describe(self, program: Program, blocks: list[int], counters: list[int], threads: str) -> str:
@@ -132,6 +157,17 @@ class Reporter:
             "along x first, the same instructions are run with the same values again and again, as by threads that "
             f"wait for what no other thread writes{threads}. Ctrl-C ends a launch on the default stream, "
             f"Stream.abort() one on another; {config.cpu_stall_seconds.variable} says when this is looked for"
+        )
+
+    def _advise_on_blocks(self, launched: int) -> str:
+        """What is said of a grid of so many blocks, if not all of them run at the same time."""
+        if launched <= self.threads:
+            return ""
+        return (
+            f". Of the {launched} blocks that were launched, the CPU device runs {self.threads} at the same time, so a "
+            "block that waits for one that has not begun waits for ever, as on a GPU that is too small: wait for the "
+            f"grid by {our('cg')}.this_grid().sync(), launch at most {self.threads} blocks, or set "
+            f"{config.cpu_threads.variable} to {launched} before the first launch"
         )
 
     def _slots(self) -> Iterator[_Slot]:

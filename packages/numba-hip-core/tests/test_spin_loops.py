@@ -172,6 +172,32 @@ def test_waves_that_wait_for_waves(form, threads):
     np.testing.assert_array_equal(sums, [np.uint64((1 << count) - 1) for count in lanes])
 
 
+@hip.jit
+def sleeps_until_the_next_is_through(flag, last):
+    i = hip.threadIdx.x
+    while i < last and flag[i + 1] == 0:
+        hip.nanosleep(100)
+    flag[i] = 1
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_loop_that_sleeps_reads_again(form):
+    flag = np.zeros(40, np.int64)
+    with config.cpu_form.scope(form):
+        fresh(sleeps_until_the_next_is_through)[1, 40](flag, 39)
+    np.testing.assert_array_equal(flag, np.ones(40))
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1201"])
+def test_a_loop_that_sleeps_reads_again_on_amd_gpus(target):
+    """From memory that the compute units share: the load is in the loop, behind what empties the cache."""
+    text, _ = hip.compile(sleeps_until_the_next_is_through, "(int64[::1], int64)", target=target, output="asm")
+    loop = text[text.index("s_sleep") :]
+    assert "inv" in loop
+    assert "global_load" in loop[loop.index("inv") :]
+
+
 def test_code_for_debuggers_takes_turns():
     debugged = hip.jit(debug=True, opt=False)(pass_on.py_func)
     flag = np.zeros(40, np.int64)

@@ -29,7 +29,8 @@ def wall_clock64() -> tuple[types.Type, Lower]:
 @device_function("nanosleep")
 def nanosleep(ns: types.Type) -> tuple[types.Type, Lower]:
     """``nanosleep(ns)``: pause for about *ns* nanoseconds, an integer. A hint: on the CPU device, which runs the
-    threads of a block on one core, it does nothing."""
+    threads of a block on one core, it takes no time. What is read before and after it is read twice, so a loop around
+    it may wait for another thread."""
     if not isinstance(number_type(ns), types.Integer):
         raise TypingError(f"{our('nanosleep')} takes an integer, the number of nanoseconds, not a {number_type(ns)}")
 

@@ -245,7 +245,7 @@ class HipContext(BaseContext):
 
     @abstractmethod
     def sleep(self, builder: ir.IRBuilder, nanoseconds: ir.Value) -> None:
-        """Sleep for about this time (i32), if the device can."""
+        """Sleep for about this time (i32), if the device can, and read anew after it what was read before."""
 
     @abstractmethod
     def stop_for_debugger(self, builder: ir.IRBuilder) -> None:

@@ -294,10 +294,12 @@ class AmdContext(HipContext):
         return self._call(builder, "llvm.readsteadycounter", ir.IntType(64))
 
     def sleep(self, builder: ir.IRBuilder, nanoseconds: ir.Value) -> None:
-        """Sleeps of 64 cycles each, some 32 nanoseconds."""
+        """Sleeps of 64 cycles each, some 32 nanoseconds. What the thread polls is read again, from where other
+        workgroups write it."""
         rounds = builder.lshr(nanoseconds, ir.Constant(I32, 5))
         with cgutils.loop_nest(builder, [rounds], I32):
             self._call(builder, "llvm.amdgcn.s.sleep", ir.VoidType(), ir.Constant(I32, 1))
+        builder.fence("acquire", "agent")
 
     def stop_for_debugger(self, builder: ir.IRBuilder) -> None:
         """A trap after which the wave continues if there is no debugger."""

@@ -196,7 +196,8 @@ class CpuContext(HipContext):
         return self.clock(builder)
 
     def sleep(self, builder: ir.IRBuilder, nanoseconds: ir.Value) -> None:
-        """Nothing: it would hold up the threads that this one waits for."""
+        """No time: it would hold up the threads that this one waits for. What the thread polls is read again."""
+        builder.fence("acquire", "singlethread")
 
     def stop_for_debugger(self, builder: ir.IRBuilder) -> None:
         """Nothing: a trap ends the process where no debugger takes it."""

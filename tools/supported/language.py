@@ -209,6 +209,12 @@ def _factorial(n):
     return n * _factorial(n - 1)
 
 
+@row("Functions", "functions that a condition or an index chooses")
+def choice(x: Any) -> Any:
+    one = _factorial if x % 2 else abs
+    return one(min(x, 10)) + (abs, _factorial)[x % 2](3)
+
+
 @row("Functions", "generators (`yield`) of device functions")
 def generator(x: Any) -> Any:
     total = 0

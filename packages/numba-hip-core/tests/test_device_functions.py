@@ -327,7 +327,6 @@ def test_a_named_tuple_of_functions(jit):
         np.testing.assert_array_equal(out, expected)
 
 
-@pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaExperimentalFeatureWarning")
 def test_tuples_of_functions():
     device = hip.jit(device=True)
     both = device(add), device(lambda a, b: a * b)
@@ -345,19 +344,6 @@ def test_tuples_of_functions():
     np.testing.assert_array_equal(out, [7.0, 7.0, 7.5])
 
 
-@pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaExperimentalFeatureWarning")
-def test_a_function_of_a_tuple_is_chosen_when_the_kernel_is_compiled():
-    device = hip.jit(device=True)
-    both = device(add), device(lambda a, b: a * b)
-
-    @hip.jit
-    def kernel(out, number):
-        out[0] = both[number](2.0, 5.0)
-
-    with pytest.raises(TypingError, match="getitem"):
-        kernel[1, 1](np.zeros(1), 1)
-
-
 @hip.jit(device=True)
 def double(x):
     return x * 2
@@ -371,7 +357,6 @@ def add_two(x):
 FUNCTIONS = (double, add_two)
 
 
-@pytest.mark.filterwarnings("ignore:.*First-class function type feature is experimental")
 def test_a_loop_over_functions_that_is_written_out():
     @hip.jit
     def kernel(out):

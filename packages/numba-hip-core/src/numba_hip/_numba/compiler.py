@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
@@ -11,6 +12,7 @@ from numba.core import compiler
 from numba.core.base import BaseContext
 from numba.core.compiler import CompileResult, Flags, sanitize_compile_result_entries
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.core.funcdesc import PythonFunctionDescriptor
 from numba.core.ir_utils import get_definition, guard
 from numba.core.lowering import Lower
@@ -90,11 +92,14 @@ def run_pipeline(
     flags: compiler.Flags,
     pipeline: type[compiler.CompilerBase],
 ) -> Any:
-    """Run Numba's passes over *function*; returns Numba's compile result."""
+    """Run Numba's passes over *function*; returns Numba's compile result. The caller holds the compiler's locks."""
     typing_context, target_context = contexts
-    return compiler.compile_extra(
-        typing_context, target_context, function, args, return_type, flags, {}, pipeline_class=pipeline
-    )
+    with warnings.catch_warnings():
+        # Numba says so of each tuple of functions, also where none is called by its address.
+        warnings.filterwarnings("ignore", ".*First-class function type", NumbaExperimentalFeatureWarning)
+        return compiler.compile_extra(
+            typing_context, target_context, function, args, return_type, flags, {}, pipeline_class=pipeline
+        )
 
 
 def lowered_symbol(descriptor: PythonFunctionDescriptor) -> str:

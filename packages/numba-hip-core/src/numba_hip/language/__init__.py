@@ -44,6 +44,7 @@ def _load_features() -> None:
         foreign_pointers,
         fp8,
         fp16,
+        function_choice,
         half_complex,
         lane_operations,
         linear_algebra,

@@ -15,6 +15,7 @@ from numba_hip._numba.contexts import count_declarations
 from numba_hip._numba.identity import Dispatcher as NumbaDispatcher
 from numba_hip._numba.typing import CallStack, Purpose, TypingContext, standard_declarations, type_code
 from numba_hip.bfloat import Bfloat16, unify
+from numba_hip.language.function_choice import unify_functions
 from numba_hip.language.kernel_callable import KernelCallable
 from numba_hip.language.stub import Stub
 from numba_hip.language.unsupported_calls import check_call
@@ -166,6 +167,8 @@ class HipTypingContext(TypingContext):
         if first != second and (_is_float8(first) or _is_float8(second)):
             one, other = (types.float32 if _is_float8(kind) else kind for kind in (first, second))
             return one if one == other else self.unify_pairs(one, other)
+        if first != second and (chosen := unify_functions(first, second)) is not None:
+            return chosen
         return super().unify_pairs(first, second)
 
     def device_function(self, dispatcher: Any) -> DeviceFunction:
@@ -183,7 +186,8 @@ class HipTypingContext(TypingContext):
 def _holds_functions(value: Any) -> bool:
     """Whether *value* is a tuple, or a named one, with a function that kernels can call, or with such a tuple."""
     return isinstance(value, tuple) and any(
-        isinstance(part, (NumbaDispatcher, KernelCallable)) or _holds_functions(part) for part in value
+        isinstance(part, (NumbaDispatcher, KernelCallable, BuiltinFunctionType, Stub)) or _holds_functions(part)
+        for part in value
     )
 
 

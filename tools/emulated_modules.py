@@ -16,7 +16,7 @@ EMULATED_WITH_ROCM = (
     "narrow_casts", "narrowing", "hardware_operations", "device_functions", "array_elements", "external_functions",
     "hip_functions", "hip_extensions", "c_helpers", "numpy_in_kernels", "linear_algebra", "captured_arrays", "ufuncs",
     "vectorize", "cache_hints", "transfer_hints", "special_functions", "fp8", "value_records", "texture",
-    "powers", "function_choice",
+    "powers", "function_choice", "element_functions",
 )  # fmt: skip
 EMULATED_QUICK = ("records", "warp", "streams", "graphs", "pointers", "private_and_constant_memory")
 """Modules of core's tests for an emulated GPU: those that need nothing else, those that need ROCm's device library, and

@@ -10,6 +10,7 @@ from typing import Any
 
 from numba.core import serialize
 from numba.core.dispatcher import Dispatcher
+from numba.np.ufunc.dufunc import DUFunc
 
 from numba_hip.installed_packages import readable_path
 
@@ -72,8 +73,9 @@ def _implementation_of(registered: Any) -> Any:
 
 def definition_of(value: object) -> Any:
     """The Python function behind what Numba's decorators return (``njit``, ``vectorize``, ``intrinsic``), else None."""
+    dispatcher = value._dispatcher if isinstance(value, DUFunc) else value
     for attribute in ("py_func", "_defn"):
-        function = getattr(value, attribute, None)
+        function = getattr(dispatcher, attribute, None)
         if isinstance(function, FunctionType):
             return function
     return None

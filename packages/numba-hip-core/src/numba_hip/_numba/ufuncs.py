@@ -2,8 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
+
+from numba.core import types
+from numba.np.ufunc.dufunc import DUFunc
+
+
+@dataclass(frozen=True)
+class HostUFunc:
+    """What ``numba.vectorize`` made a ufunc of."""
+
+    py_func: Callable[..., Any]
+    targetoptions: Mapping[str, Any]
+    device_signatures: Mapping[tuple[types.Type, ...], types.Type]
+    """The signatures that it was given, if any, as argument types and type of the result."""
+    of_elements = True
+
+
+def is_host_ufunc(value: object) -> bool:
+    """Whether ``numba.vectorize`` made *value*."""
+    return isinstance(value, DUFunc)
+
+
+def host_ufunc(value: object) -> HostUFunc | None:
+    """What *value* was made of if ``numba.vectorize`` made it."""
+    if not isinstance(value, DUFunc):
+        return None
+    dispatcher = value._dispatcher
+    compiled = dispatcher.overloads.items() if value._frozen else ()
+    signatures = {one.args: result.signature.return_type for one, result in compiled}
+    return HostUFunc(dispatcher.py_func, dispatcher.targetoptions, signatures)
 
 
 def register_ufuncs(lower: Callable[..., Any]) -> None:

@@ -37,16 +37,21 @@ from numba_hip.compilation.compiler import explained
 from numba_hip.compilation.target_registry import compile_target
 from numba_hip.decorators import jit
 from numba_hip.dispatch import pickling
+from numba_hip.language.kernel_callable import KernelCallable
 
 
-class HipUFunc:
-    """A function of numbers that runs over arrays on the device. Made by `vectorize`."""
+class HipUFunc(KernelCallable):
+    """A function of numbers that runs over arrays on the device, and that kernels call for numbers. Made by
+    `vectorize`."""
+
+    of_elements = True
 
     def __init__(self, py_func: Callable[..., Any], identity: Any = None, exceptions: bool = False) -> None:
         self.py_func = py_func
         self.identity = identity
         self.exceptions = exceptions
         self.core = jit(device=True)(py_func)
+        self.targetoptions = self.core.targetoptions
         self.nin = len(inspect.signature(py_func).parameters)
         self.signatures: list[tuple[tuple[types.Type, ...], types.Type]] = []
         self._dynamic = True
@@ -69,6 +74,11 @@ class HipUFunc:
         made.signatures = signatures
         made._dynamic = dynamic
         return made
+
+    @property
+    def device_signatures(self) -> dict[tuple[types.Type, ...], types.Type]:
+        """The signatures that it was given: argument types, and the type of the result."""
+        return {} if self._dynamic else dict(self.signatures)
 
     def add(self, signature: Any) -> None:
         """Compile for *signature*: argument types, with or without the type of the result."""

@@ -29,6 +29,7 @@ from numba.core import types
 from hip_devicelib.codeobject import CPU_TARGET
 from hip_runtime import config as runtime_config
 from numba_hip._numba.identity import definition_of, dump, load_extensions, python_identity
+from numba_hip._numba.ufuncs import host_ufunc
 from numba_hip.arguments.argument_types import is_on_device
 from numba_hip.caching.extension_code import reachable_code
 from numba_hip.caching.versioned_modules import is_covered, module_of
@@ -135,8 +136,9 @@ class Fingerprint:
         if isinstance(value, python_types.FunctionType):
             self._add_function(value)
         elif definition is not None:
-            self.add_text(type(value).__qualname__, _options_of(value))
-            self.add(getattr(value, "device_signatures", None))
+            source = host_ufunc(value) or value
+            self.add_text(type(value).__qualname__, _options_of(source))
+            self.add(getattr(source, "device_signatures", None))
             self.add(definition)
         elif isinstance(value, python_types.ModuleType):
             self.add_text("module", value.__name__)

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from numba.core import types, typing
+from numba.core.errors import TypingError
 from numba.extending import typeof_impl
 
 from numba_hip._numba.compiler import compiling_for, pysignature
 from numba_hip._numba.typing import fold_argument_types, normalize_signature
+from numba_hip._numba.ufuncs import host_ufunc
 from numba_hip.compilation.compiler import HipCompiler, compile_function
 from numba_hip.compilation.options import CompileOptions
 
@@ -125,6 +127,21 @@ class DeviceFunction:
         return None
 
 
+class ElementFunction(DeviceFunction):
+    """A function that ``vectorize`` decorated: in kernels it is one of numbers."""
+
+    def get_call_template(self, args: Sequence[Any], kws: dict[str, Any]) -> tuple[Any, Any, tuple[Any, ...], Any]:
+        """Numba's hook: see `DeviceFunction`. Raises `TypingError` for arrays."""
+        arrays = [kind for kind in (*args, *kws.values()) if isinstance(kind, types.Array)]
+        if arrays:
+            name = self.py_func.__name__
+            raise TypingError(
+                f"{name} was made by vectorize, and is called with {arrays[0]}: kernels call it for numbers; write a "
+                f"loop over the elements, or call {name} from the host"
+            )
+        return super().get_call_template(args, kws)
+
+
 @typeof_impl.register(DeviceFunction)
 def _typeof_device_function(value: DeviceFunction, context: Any) -> types.Dispatcher:
     del context
@@ -132,9 +149,11 @@ def _typeof_device_function(value: DeviceFunction, context: Any) -> types.Dispat
 
 
 def make_device_function(target: CompileTarget, dispatcher: Any) -> DeviceFunction:
-    """The device function that kernels of *target* call for *dispatcher* (of ``njit`` or ``hip.jit``)."""
-    explicit = getattr(dispatcher, "device_signatures", None)
-    return DeviceFunction(dispatcher.py_func, CompileOptions.of_dispatcher(dispatcher), target, explicit)
+    """The device function that kernels of *target* call for *dispatcher* (of ``njit``, ``jit`` or ``vectorize``)."""
+    source = host_ufunc(dispatcher) or dispatcher
+    kind = ElementFunction if getattr(source, "of_elements", False) else DeviceFunction
+    explicit = getattr(source, "device_signatures", None)
+    return kind(source.py_func, CompileOptions.of_dispatcher(source), target, explicit)
 
 
 def device_jit(target: CompileTarget, *args: Any, **options: Any) -> Callable[[Callable[..., Any]], DeviceFunction]:

@@ -14,6 +14,7 @@ from numba_hip import language
 from numba_hip._numba.contexts import count_declarations
 from numba_hip._numba.identity import Dispatcher as NumbaDispatcher
 from numba_hip._numba.typing import CallStack, Purpose, TypingContext, standard_declarations, type_code
+from numba_hip._numba.ufuncs import is_host_ufunc
 from numba_hip.bfloat import Bfloat16, unify
 from numba_hip.language.function_choice import unify_functions
 from numba_hip.language.kernel_callable import KernelCallable
@@ -125,7 +126,7 @@ class HipTypingContext(TypingContext):
             return own
         if _holds_functions(value):
             return types.BaseTuple.from_types([self.resolve_value_type(part) for part in value], type(value))
-        if isinstance(value, (NumbaDispatcher, KernelCallable)):
+        if _is_compiled_for_kernels(value):
             value = self.device_function(value)
         elif isinstance(value, Stub) and value not in self._stubs:
             self._stubs.add(value)
@@ -172,7 +173,7 @@ class HipTypingContext(TypingContext):
         return super().unify_pairs(first, second)
 
     def device_function(self, dispatcher: Any) -> DeviceFunction:
-        """The form of *dispatcher* (of ``njit`` or ``hip.jit``) that kernels of this target call."""
+        """The form of *dispatcher* (of ``njit``, ``jit`` or ``vectorize``) that kernels of this target call."""
         function = self._device_functions.get(dispatcher)
         if function is None:
             function = self._device_functions[dispatcher] = self.make_device_function(dispatcher)
@@ -186,9 +187,14 @@ class HipTypingContext(TypingContext):
 def _holds_functions(value: Any) -> bool:
     """Whether *value* is a tuple, or a named one, with a function that kernels can call, or with such a tuple."""
     return isinstance(value, tuple) and any(
-        isinstance(part, (NumbaDispatcher, KernelCallable, BuiltinFunctionType, Stub)) or _holds_functions(part)
+        _is_compiled_for_kernels(part) or isinstance(part, (BuiltinFunctionType, Stub)) or _holds_functions(part)
         for part in value
     )
+
+
+def _is_compiled_for_kernels(value: Any) -> bool:
+    """Whether *value* is a function that Numba or ours compiles, which kernels call in their own form."""
+    return isinstance(value, (NumbaDispatcher, KernelCallable)) or is_host_ufunc(value)
 
 
 def _is_float8(kind: types.Type) -> bool:

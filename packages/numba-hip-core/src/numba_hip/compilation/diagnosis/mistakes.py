@@ -88,6 +88,18 @@ def _advice_on_value(failure: Failure, name: str, kind_of_value: str) -> str:
     if kind_of_value in ("builtin_function_or_method", "method"):
         module = getattr(value, "__module__", None) or type(getattr(value, "__self__", None)).__module__
         return f"{name} is a function of Python's module {module} and runs on the host: {_BEFORE}{_instead(module)}"
+    if kind_of_value == "numpy.ufunc":
+        return (
+            f"{name} is machine code of the host's: {_BEFORE}; if it has a function in Python, put "
+            f"@{our('jit')}(device=True) above that for kernels"
+        )
+    if kind_of_value.endswith((".GUFunc", ".HipGUFunc")):
+        return (
+            f"{name} takes whole arrays, and is called from the host: for kernels, put @{our('jit')}(device=True) "
+            "above a function of its own, and pass that the arrays"
+        )
+    if kind_of_value == "numba_hip.array_functions.reduction.Reduce":
+        return f"{name} reduces an array from the host: {_BEFORE}; {our('block')} has reductions for kernels"
     advice = {
         "type": CLASSES,
         "dict": f"{DICTS}; constants can be in tuples",

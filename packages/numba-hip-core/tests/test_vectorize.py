@@ -9,6 +9,7 @@ from numba import guvectorize, vectorize
 from numba.core.errors import NumbaWarning, TypingError
 
 import numba_hip as hip
+from hip_runtime.errors import MaskedArrayError
 from hip_runtime.protocols import array_interface
 from numba_hip import config
 from numba_hip.array_functions.elementwise import Operand, elementwise_kernel
@@ -279,6 +280,21 @@ def test_what_raises_on_a_gpu_has_a_place_for_it_only_if_asked_for(exceptions):
     core = hip.jit(device=True)(lambda x: 1 // x)
     kernel = elementwise_kernel(core, (Operand((False,)),), (Operand((False,)),), exceptions)
     assert kernel.options.reports_faults is exceptions
+
+
+def test_masks_would_be_lost():
+    masked = np.ma.array([1.0, 2.0], mask=[0, 1])
+    plus = hip.vectorize(lambda a, b: a + b)
+    copy = hip.guvectorize(["(float64[:], float64[:])"], "(n)->(n)")(lambda x, out: None)
+    for call, what in (
+        (lambda: plus(1, masked), "argument 2 of <lambda>"),
+        (lambda: plus(1, np.ones(2), out=masked), "out 1 of <lambda>"),
+        (lambda: plus.reduce(masked), "argument 1 of <lambda>.reduce"),
+        (lambda: copy(masked), "argument 1 of <lambda>"),
+        (lambda: copy(np.ones(2), out=masked), "out 1 of <lambda>"),
+    ):
+        with pytest.raises(MaskedArrayError, match=f"{what} has a mask, which devices do not see"):
+            call()
 
 
 def test_functions_that_cannot_be_vectorized():

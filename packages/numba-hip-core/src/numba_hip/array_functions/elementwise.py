@@ -12,6 +12,7 @@ import numpy as np
 from numba.core import types
 
 from hip_runtime import DeviceArray, Stream, as_device_array, device_array, is_device_array, to_device
+from hip_runtime.foreign_arrays import check_unmasked
 from numba_hip._numba.typing import as_dtype
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch.dispatcher import Dispatcher
@@ -92,9 +93,15 @@ def check_conversion(function: str, result: np.dtype[Any], out: np.dtype[Any]) -
         raise TypeError(f"{function}: the result is {result}, which does not convert to {out}, the dtype of out")
 
 
-def without_interface(value: Any) -> Any:
-    """*value*, or if it is an array of another library, a device array over its memory."""
-    return as_device_array(value) if not isinstance(value, DeviceArray) and is_device_array(value) else value
+def take_operands(function: str, values: Sequence[Any], role: str = "argument") -> list[Any]:
+    """*values* of *function*, of which arrays of other libraries are device arrays over the same memory. Raises
+    `MaskedArrayError` for one with a mask, which would be lost."""
+    for number, value in enumerate(values, 1):
+        check_unmasked(value, f"{role} {number} of {function}")
+    return [
+        as_device_array(value) if not isinstance(value, DeviceArray) and is_device_array(value) else value
+        for value in values
+    ]
 
 
 def onto_device(value: Any, dtype: np.dtype[Any], stream: Stream | None) -> Any:

@@ -26,7 +26,7 @@ from numba_hip.array_functions.elementwise import (
     narrows,
     new_result,
     onto_device,
-    without_interface,
+    take_operands,
 )
 from numba_hip.array_functions.vectorize import VectorizeBuilder
 from numba_hip.compilation.compiler import explained
@@ -152,11 +152,11 @@ class HipGUFunc:
         )
         if len(given) != self.nout:
             raise TypeError(f"{self.__name__} has {self.nout} outputs; out gives {len(given)}")
-        given = list(map(without_interface, given))
+        given = take_operands(self.__name__, given, "out")
         for value in given:
             if value is not None and not isinstance(value, (np.ndarray, DeviceArray)):
                 raise TypeError(f"{self.__name__}: out is a {type(value).__name__}; it has to be an array")
-        return list(map(without_interface, args[: self.nin])), given
+        return take_operands(self.__name__, args[: self.nin]), given
 
     def _choose(self, inputs: Sequence[Any]) -> tuple[types.Type, ...]:
         """The first signature that has the types of the *inputs*; otherwise the first that they convert to without

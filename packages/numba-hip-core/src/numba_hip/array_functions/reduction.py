@@ -18,6 +18,7 @@ from hip_runtime import (
     to_device,
 )
 from hip_runtime.copying import check_dtype
+from hip_runtime.foreign_arrays import check_unmasked
 from hip_runtime.layout import dense
 from hip_runtime.memory import Buffer
 from hip_runtime.stream import find_stream
@@ -49,7 +50,7 @@ BLOCK = 256
 
 class Kernels(NamedTuple):
     """What reduces elements of one type: a kernel for columns, one for what is left, that on the default stream, and
-    the number that most reductions start with."""
+    the number that most reductions start with, None for dates."""
 
     columns: Dispatcher
     last: Dispatcher
@@ -97,8 +98,10 @@ class Reduce:
 
         *arr* is an array of the host or the device. The result is returned; if *res*, an array on the device, is given,
         the result is stored in its element 0 instead, without waiting. The same elements always give the same result,
-        to the last bit: the order of combination depends on *size* only.
+        to the last bit: the order of combination depends on *size* only. Dates, which have no zero, are combined with
+        the first of them unless there is an *init*.
         """
+        check_unmasked(arr, "the array of a reduction")
         shape = arr.shape if isinstance(arr, DeviceArray) else np.shape(arr)
         if len(shape) != 1:
             raise TypeError(f"a reduction takes an array of one axis, got one of {len(shape)}")
@@ -112,7 +115,9 @@ class Reduce:
             raise TypeError(f"init is None; it has to be a number that {dtype} has, 0 by default")
         kernels = self._kernels.get(dtype) or self._make_kernels(dtype)
         on = None if stream is None else find_stream(stream)
-        start = kernels.zero if type(init) is int and not init else dtype.type(init)
+        start = kernels.zero if type(init) is int and not init else _as_element(init, dtype)
+        if start is None:
+            start = _first_of(arr, count, on)
         if res is None:
             return self._combine_for_host(arr, count, start, on) if count else start
         if not (isinstance(res, DeviceArray) and len(res.shape) == 1 and res.shape[0]):
@@ -171,11 +176,35 @@ class Reduce:
     def _make_kernels(self, dtype: Any) -> Kernels:
         check_dtype(dtype)
         last = _last_kernel(self._functor, element_type(dtype))
-        made = self._kernels[dtype] = Kernels(_column_kernel(self._functor), last, last[1, BLOCK], dtype.type(0))
+        zero = None if dtype.kind == "M" else _as_element(0, dtype)
+        made = self._kernels[dtype] = Kernels(_column_kernel(self._functor), last, last[1, BLOCK], zero)
         return made
 
 
 reduce = Reduce
+
+
+def _as_element(init: Any, dtype: np.dtype[Any]) -> Any:
+    """*init* as an element of *dtype*. Raises `TypeError` for a date or a duration that such elements do not hold."""
+    if dtype.kind not in "mM":
+        return dtype.type(init)
+    try:
+        found = np.array(init, dtype)[()]
+    except (TypeError, ValueError):
+        found = None
+    if found is None or (isinstance(init, np.generic) and not np.isnat(found) and found != init):
+        raise TypeError(f"init is {init!r}, which an element of {dtype} does not hold; pass {dtype.type.__name__}(...)")
+    return found
+
+
+def _first_of(arr: Any, count: int, on: Stream | None) -> Any:
+    """The first element of *arr*."""
+    if not count:
+        raise TypeError("init has to be a date, as there are no elements: dates have no zero")
+    first = _on_device(arr, on)[:1].copy_to_host(stream=on) if is_device_array(arr) else arr[:1]
+    if on is not None:
+        on.synchronize()
+    return first[0]
 
 
 def _on_device(arr: Any, on: Stream | None) -> DeviceArray:

@@ -31,7 +31,7 @@ from numba_hip.array_functions.elementwise import (
     narrows,
     new_result,
     onto_device,
-    without_interface,
+    take_operands,
 )
 from numba_hip.compilation.compiler import explained
 from numba_hip.compilation.target_registry import compile_target
@@ -109,7 +109,8 @@ class HipUFunc(KernelCallable):
             *args, out = args  # type: ignore[assignment]
         if len(args) != self.nin:
             raise TypeError(f"{self.__name__} takes {self.nin} arrays or numbers, and optionally out; got {len(args)}")
-        args, out = tuple(map(without_interface, args)), without_interface(out)
+        args = tuple(take_operands(self.__name__, args))
+        (out,) = take_operands(self.__name__, (out,), "out")
         on = stream if isinstance(stream, Stream) else None
         kinds, result_type = self._choose(args)
         wanted = [dtype_of(kind) for kind in kinds]
@@ -190,6 +191,7 @@ class HipUFunc(KernelCallable):
         if count == 0:
             raise TypeError(f"{self.__name__}.reduce: the array has no elements")
         on = stream if isinstance(stream, Stream) else None
+        (array,) = take_operands(f"{self.__name__}.reduce", (array,))
         rest = onto_device(array, np.dtype(array.dtype), on)
         while count > 1:
             half = count // 2

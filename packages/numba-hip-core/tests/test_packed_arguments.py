@@ -270,7 +270,10 @@ def test_elements_of_ml_dtypes():
     ("value", "says"),
     [
         (2**64, "is 0x10000000000000000; kernels take integers from"),
-        ("a", r"is a str \(Numba type unicode_type\); kernels take numbers, arrays and tuples of them$"),
+        (
+            "a",
+            r"is a str \(Numba type unicode_type\); kernels take numbers, arrays and tuples of them; pass an array, ",
+        ),
         (object(), "is a object, which kernels cannot take$"),
         (
             Word.HELLO,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import hip
+from numba.core.errors import TypingError
 
 from hip_runtime import config
 from hip_runtime.errors import ArrayError
@@ -94,9 +95,11 @@ def test_numbers_that_do_not_fit_are_errors_at_each_launch() -> None:
     configured = add[1, 1]
     configured(out, (1, 2))
     configured(out, (1, 2))
-    for given in ((1, 2**70), (1, None), (1, "2")):
+    for given in ((1, 2**70), (1, "2")):
         with pytest.raises(KernelArgumentError, match="numbers"):
             configured(out, given)
+    with pytest.raises(TypingError, match=r"argument 'numbers\[1\]' of kernel add is None"):
+        configured(out, (1, None))
     configured(out, (3, 4))
     assert out.copy_to_host()[0] == 7
 
@@ -132,7 +135,8 @@ def test_what_tells_a_type() -> None:
     assert argument_codes(((array,),)) == argument_codes(((hip.to_device(np.ones(5)),),))
     assert argument_codes(((array,),)) != argument_codes(((array[::2],),))
     assert argument_codes(((),)) == [(tuple,)]
-    for not_told in (2**63, np.zeros(3), "a", None, [2]):
+    assert argument_codes((None, (1, None))) == [type(None), (tuple, int, type(None))]
+    for not_told in (2**63, np.zeros(3), "a", [2]):
         assert argument_codes((1, not_told)) is None
         assert argument_codes(((1, (not_told,)),)) is None
 

@@ -292,8 +292,12 @@ def _places(value: Sequence[Any]) -> list[str]:
 
 def _remedy(value: Any, name: str) -> str:
     """What to pass instead of *value*, whose class kernels do not support."""
-    if isinstance(value, (list, range)):
-        return f"; pass np.array({name})"
+    if isinstance(value, (list, range, set, frozenset)) or type(value).__module__.startswith("numba.typed"):
+        return f"; pass np.array({name})" if isinstance(value, Sequence) else f"; pass np.array(list({name}))"
+    if isinstance(value, dict):
+        return "; pass what is in it as arguments, as a named tuple, or its values as an array"
+    if isinstance(value, (str, bytes)):
+        return f"; pass an array, np.array([{name}]), or the numbers of its characters"
     if hasattr(value, "columns") and hasattr(value, "to_numpy"):
         return f"; pass a column of it, {name}['...'].to_numpy(), or all as an array, {name}.to_numpy()"
     if hasattr(value, "to_numpy"):
@@ -342,5 +346,6 @@ def is_passable(kind: types.Type) -> bool:
         return is_passable(kind.dtype) and not isinstance(kind.dtype, types.Array)
     passable = (
         types.Number, types.Boolean, types.Array, types.NPDatetime, types.NPTimedelta, types.Record, types.CPointer,
+        types.NoneType,
     )  # fmt: skip
     return isinstance(kind, passable)

@@ -24,9 +24,9 @@ Bind = Callable[[Sequence[Any]], "bytes | None"]
 
 CLASS_TYPED = frozenset(
     {float, bool, complex, np.bool_, np.float16, np.float32, np.float64, np.complex64, np.complex128, np.int8,
-     np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
+     np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, type(None)}
 )  # fmt: skip
-"""Classes of scalars whose Numba type does not depend on the value."""
+"""Classes of scalars, and of None, whose Numba type does not depend on the value."""
 
 _MOST_NESTED = 8
 """Tuples in one another that are recognised; what is deeper goes the long way, which has an error for the deepest."""

@@ -70,6 +70,8 @@ def leaf_values(value: Any, kind: types.Type, name: str) -> list[Any]:
         return [bfloat(value, name)]
     if isinstance(kind, types.Boolean):
         return [bool(value)]
+    if isinstance(kind, types.NoneType):  # for which Numba has a parameter, that nothing reads
+        return [0]
     return [real(value, kind, name) if isinstance(kind, types.Float) else float8(value, kind, name)]
 
 

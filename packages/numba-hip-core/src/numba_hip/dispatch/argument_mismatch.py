@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from numba.core import types
 from numba.core.errors import TypingError
@@ -31,12 +31,30 @@ def explain_mismatch(names: Sequence[str], given: Types, overloads: Sequence[Typ
     return ""
 
 
-def explain_writing(error: TypingError, kernel: str, names: Sequence[str], given: Types) -> None:
-    """If *kernel*, compiled for types *given*, writes to a read-only array, say so at the start of *error*."""
+def explain_arguments(error: TypingError, kernel: str, names: Sequence[str], given: Types) -> None:
+    """If *kernel*, compiled for types *given*, writes to a read-only array, or does with None what nothing does, say so
+    at the start of *error*."""
     fixed = _read_only(names, given)
     text = plain_text(error)
     if fixed and any(said in text for said in WRITES):
         error.patch_message(f"kernel {kernel} writes to an array that is read-only: {_remedy(fixed)}\n{text}")
+        return
+    absent = [part for name, kind in zip(names, given, strict=False) for part in _absent(name, kind)]
+    if absent and "none" in text:
+        shown = " and ".join(map(repr, absent))
+        error.patch_message(
+            f"argument {shown} of kernel {kernel} {'is' if len(absent) == 1 else 'are'} None: ask whether "
+            f"'{absent[0]} is not None' before it is used, or pass a number or an array\n{text}"
+        )
+
+
+def _absent(name: str, kind: types.Type) -> Iterator[str]:
+    """What is None of an argument with this *name*: itself, or members of a tuple."""
+    if isinstance(kind, types.BaseTuple):
+        for place, member in enumerate(kind):
+            yield from _absent(f"{name}[{place}]", member)
+    elif kind == types.none:
+        yield name
 
 
 def _differ(actual: types.Type, formal: types.Type) -> bool:

@@ -23,7 +23,7 @@ from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch import pickling
 from numba_hip.dispatch.argument_extensions import ArgumentExtension, StandIn, prepare
-from numba_hip.dispatch.argument_mismatch import explain_writing
+from numba_hip.dispatch.argument_mismatch import explain_arguments
 from numba_hip.dispatch.explanation_methods import Explained
 from numba_hip.dispatch.forall import ForAll
 from numba_hip.dispatch.function_checks import check_function
@@ -352,7 +352,7 @@ class Dispatcher(Overloads, Explained, NumbaMethods):
         try:
             code = self._compile(kinds, device.target, chosen)
         except TypingError as error:
-            explain_writing(error, self.__name__, names, kinds)
+            explain_arguments(error, self.__name__, names, kinds)
             raise
         lines = partial(self._compile_with_lines, kinds, device.target)
         loaded = load_kernel(code, device, self.py_func, names, stand_ins, lines)

@@ -153,6 +153,7 @@ class Overloads(Inspection, KernelCallable):
         args, return_type = normalize_signature(signature)
         check_result(self.__name__, return_type)
         self.parameters.check_count(args)
+        self.parameters.check_types(args)
         return self._compile(tuple(args), current_device().target if target is None else target)
 
     def compile_explicit(self, signatures: Iterable[Any]) -> None:

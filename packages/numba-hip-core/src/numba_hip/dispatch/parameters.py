@@ -6,9 +6,14 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from numba.core import types
+
 from numba_hip.compilation.rest_parameter import rest_of
 from numba_hip.errors import KernelArgumentError, KernelSignatureError
 from numba_hip.suggestions import hint
+
+_NEVER_PASSED = (types.UnicodeType, types.List, types.ListType, types.DictType, types.Set, types.PyObject)
+"""Types that a signature may name, and no kernel takes."""
 
 
 class Parameters:
@@ -32,6 +37,21 @@ class Parameters:
         if self.rest is None or more <= 0:
             return self.names
         return (*self.names, *(f"{self.rest}[{index}]" for index in range(more)))
+
+    def check_types(self, args: Sequence[types.Type]) -> None:
+        """`KernelSignatureError` for a signature with a type that no argument of a launch is of."""
+        for name, kind in zip(self.names_of(args), args, strict=False):
+            if isinstance(kind, types.Optional):
+                raise KernelSignatureError(
+                    f"parameter {name!r} of kernel {self._kernel} is {kind} in the signature, and a kernel is compiled "
+                    f"either for None or for a value: give it two signatures, with none and with {kind.type}, or none "
+                    "at all"
+                )
+            if isinstance(kind, _NEVER_PASSED):
+                raise KernelSignatureError(
+                    f"parameter {name!r} of kernel {self._kernel} is {kind} in the signature; kernels take numbers, "
+                    "arrays and tuples of them"
+                )
 
     def check_count(self, args: Sequence[Any]) -> None:
         """`KernelSignatureError` for a signature with more or fewer types than there are parameters."""

@@ -22,6 +22,11 @@ class Level(enum.IntEnum):
     HIGH = 7
 
 
+class Mark(enum.IntFlag):
+    SEEN = 1
+    KEPT = 2
+
+
 class Shade(enum.Enum):
     DARK = 1
     LIGHT = 2
@@ -315,9 +320,13 @@ def booleans(x: Any) -> Any:
     return not x
 
 
-@row("Types", "`datetime64` and `timedelta64`", np.array(["2024-02-29", "1970-01-01"], "M8[D]"))
+@row(
+    "Types",
+    '`datetime64` and `timedelta64`, also written down: `np.timedelta64(3, "D")`',
+    np.array(["2024-02-29", "1970-01-01"], "M8[D]"),
+)
 def dates(x: Any) -> Any:
-    return x + DAYS
+    return x + DAYS + np.timedelta64(3, "D") if x > np.datetime64("2000-01-01") else x
 
 
 @row("Types", "records: fields of an element of a structured array", np.array([(1, 2.5), (3, 4.5)], "i8, f8"))
@@ -325,10 +334,10 @@ def records(x: Any) -> Any:
     return x["f0"] * x["f1"]
 
 
-@row("Types", "`enum.IntEnum` and `enum.Enum`")
+@row("Types", "`enum.IntEnum`, `enum.IntFlag` and `enum.Enum`")
 def enums(x: Any) -> Any:
     shade = Shade.DARK if x < 2 else Shade.LIGHT
-    return (10 if shade is Shade.LIGHT else 20) + (1 if x == Level.HIGH else 0)
+    return (10 if shade is Shade.LIGHT else 20) + (1 if x == Level.HIGH else 0) + (x & Mark.SEEN)
 
 
 @row("Types", "`None` as a value: `x is None`, optional results")

@@ -53,7 +53,8 @@ def _element(
         raise TypingError(f"{our(f'atomic.{function}')}: the array is read-only")
     idx = without_none(idx)
     indices = list(idx) if isinstance(idx, types.BaseTuple) else [idx]
-    if not all(isinstance(index, (types.Integer, types.Float)) for index in indices) or len(indices) != ary.ndim:
+    numbers = (types.Integer, types.Float, types.IntEnumMember)
+    if not all(isinstance(index, numbers) for index in indices) or len(indices) != ary.ndim:
         raise TypingError(
             f"{our(f'atomic.{function}')}: an array of {ary.ndim} dimensions cannot be indexed with {idx}"
         )

@@ -55,6 +55,8 @@ def _assignment(array: str, index: str, value: str) -> str:
         return f"{plain(array)} cannot be changed: No implementation of setitem for it; use an array"
     if value.startswith(("UniTuple", "Tuple")):
         return f"{said}; assign its parts one by one"
+    if value.startswith(("datetime64[", "timedelta64[")) and value.partition("[")[0] in array:
+        return f"{said}, which counts in another unit: pass one of the same unit, as array.astype('{value}') gives"
     if value.startswith("complex"):
         return f"{said}: take its .real or .imag"
     if "unicode" in value or "Literal[str]" in value:

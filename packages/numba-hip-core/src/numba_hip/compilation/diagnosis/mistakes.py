@@ -295,7 +295,8 @@ def _print(failure: Failure, found: re.Match[str]) -> str:
 
 @MISTAKES.enter(
     r"^(?:RequireLiteralValue: )?"
-    r"(this makes a new array|a kernel makes no text|Cannot modify readonly|cannot index|\w+\.)",
+    r"(np\.datetime64|np\.timedelta64|this makes a new array|a kernel makes no text|Cannot modify readonly|cannot index"
+    r"|\w+\.)",
     of_tried=True,
 )
 def _own_words(failure: Failure, found: re.Match[str]) -> str | None:

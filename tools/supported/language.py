@@ -128,6 +128,14 @@ def early(x: Any) -> Any:
     return 0
 
 
+@row("Expressions", "assignments within expressions: `while (n := n // 2) > 1`")
+def assignment_expression(x: Any) -> Any:
+    steps = total = 0
+    while (x := x // 2) > 0 and (steps := steps + 1) < 9:
+        total += (last := x * steps) + last
+    return total if (count := steps) else count - 1
+
+
 @row("Expressions", "arithmetic: `+ - * / // % **`, `divmod`, signs as in Python")
 def arithmetic(x: Any) -> Any:
     quotient, remainder = divmod(-x, 3)

@@ -168,11 +168,11 @@ MISTAKES = [
     Mistake("a[0] = a.cumsum()[1]", ALLOCATION),
     Mistake("a[0] = np.median(a)", ALLOCATION),
     Mistake("a[0] = a.siz", "Unknown attribute 'siz' of type array.*did you mean 'size'"),
-    Mistake("if (n := a[0]) > 1:\n    a[0] = n", r"':=' .*: assign before, in a line of its own \(n = a\[0\]\)"),
     Mistake(
-        "b = a[0]\na[0] = 1 if b > 1 and (n := a[1]) > 2 else 3", r"assign before, .* \(n = a\[1\]\)", "a[0] = 1 if b"
+        "def f(x):\n    return (n := x * 2) + n\na[0] = f(a[1])",
+        r"':=' .*: assign before, in a line of its own \(n = x \* 2\)",
+        "return (n := x * 2) + n",
     ),
-    Mistake("a[0] = (n := 3) if a[0] > 1 else (n := 4)", r"':=' .*: assign before, .* \(n = 3\)"),
     Mistake("a[0] = 1\ntry:\n    a[0] = 1 / a[1]\nexcept ZeroDivisionError:\n    a[0] = 0", TRY, "try:"),
     Mistake("try:\n    a[0] = 1 / a[1]\nexcept (ValueError, TypeError):\n    a[0] = 0", TRY),
     Mistake("try:\n    a[0] = 1 / a[1]\nexcept Exception as error:\n    a[0] = 0", TRY),

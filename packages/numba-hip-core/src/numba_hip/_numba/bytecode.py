@@ -11,7 +11,8 @@ from numba.core.errors import UnsupportedBytecodeError
 from numba.core.ir_utils import build_definitions
 from numba.core.untyped_passes import TranslateByteCode as NumbaTranslateByteCode
 
-__all__ = ["NumbaTranslateByteCode", "express_formats", "offset_of_format", "rebuild_definitions"]
+__all__ = ["NumbaTranslateByteCode", "express_formats", "keep_assigned_values", "offset_of_format",
+           "rebuild_definitions"]  # fmt: skip
 
 _CONVERSION, _HAS_SPEC = 0x03, 0x04
 """Bits of the argument of ``FORMAT_VALUE``."""
@@ -53,6 +54,26 @@ def express_formats(bytecode: Any) -> frozenset[int]:
         if name == "FORMAT_VALUE":
             instruction.arg = 0
     return frozenset(plain)
+
+
+def keep_assigned_values(bytecode: Any) -> None:
+    """Let what ``(n := value)`` leaves behind in *bytecode* (Numba's) be read from the variable.
+
+    Python copies the value and stores the copy. Numba lets the variable take the place of a value that is stored right
+    after it was made, and forgets that this one is used once more.
+    """
+    instructions = list(bytecode.table.values())
+    for copy, store, following in zip(instructions, instructions[1:], instructions[2:], strict=False):
+        copies = copy.opname == "DUP_TOP" or (copy.opname == "COPY" and copy.arg == 1)
+        if not copies or following.opname.startswith("STORE"):  # a = b = value
+            continue
+        if store.opname == "STORE_FAST":
+            _replace(copy, "STORE_FAST", store.arg)
+            _replace(store, "LOAD_FAST", store.arg)
+        elif store.opname == "STORE_FAST_LOAD_FAST":  # from Python 3.13 on
+            assigned, loaded = divmod(store.arg, 16)
+            _replace(copy, "STORE_FAST", assigned)
+            _replace(store, "LOAD_FAST_LOAD_FAST", 16 * assigned + loaded)
 
 
 def offset_of_format(function: ir.Var) -> int | None:

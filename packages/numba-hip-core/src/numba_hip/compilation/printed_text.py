@@ -16,7 +16,13 @@ from numba.core import ir
 from numba.core.compiler_machinery import register_pass
 from numba.core.errors import UnsupportedError
 
-from numba_hip._numba.bytecode import NumbaTranslateByteCode, express_formats, offset_of_format, rebuild_definitions
+from numba_hip._numba.bytecode import (
+    NumbaTranslateByteCode,
+    express_formats,
+    keep_assigned_values,
+    offset_of_format,
+    rebuild_definitions,
+)
 from numba_hip.language.text_templates import ReplacementField, TextTemplate
 
 _PERCENT = re.compile(r"%(?P<name>\([^)]*\))?(?P<options>[-+ #0]*[0-9]*(?:\.[0-9]*)?)(?P<kind>.)?", re.DOTALL)
@@ -37,12 +43,13 @@ class FormatError(UnsupportedError):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class TranslateByteCode(NumbaTranslateByteCode):
-    """Numba's pass, for functions that print formatted text."""
+    """Numba's pass, for functions that print formatted text, or assign within expressions."""
 
     _name = "hip_translate_bytecode"
 
     def run_pass(self, state: Any) -> bool:
         """Translate ``state.bc``, and take text in calls of `print` apart."""
+        keep_assigned_values(state.bc)
         plain = express_formats(state.bc)
         changed = super().run_pass(state)
         take_apart(state.func_ir, plain)

@@ -9,7 +9,8 @@ EMULATED = (
     "histograms", "segmented_sorts", "merges_and_runs", "several_devices", "matrix", "inline_assembly",
     "algorithms_in_place", "algorithms_of_dates", "algorithms_on_streams", "nested_records", "operators",
     "optional_indices", "vector_memory", "named_arguments", "pixels", "ranges", "rest_parameter", "appending",
-    "clamped_windows", "rows_by_division", "jit_options", "marked_parts", "none_arguments", "enumerations", "dates",
+    "clamped_windows", "rows_by_division", "jit_options", "marked_parts",
+    "none_arguments", "enumerations", "dates", "inner_functions",
 )  # fmt: skip
 EMULATED_WITH_ROCM = (
     "random", "math", "fp16", "bf16", "bits", "vectors", "saturation", "division", "directed_rounding", "fastmath",

@@ -11,11 +11,14 @@ from numba.core.errors import UnsupportedBytecodeError
 from numba.core.ir_utils import build_definitions
 from numba.core.untyped_passes import TranslateByteCode as NumbaTranslateByteCode
 
-__all__ = ["NumbaTranslateByteCode", "express_formats", "keep_assigned_values", "offset_of_format",
+__all__ = ["NumbaTranslateByteCode", "express_formats", "keep_assigned_values", "keyword_defaults", "offset_of_format",
            "rebuild_definitions"]  # fmt: skip
 
 _CONVERSION, _HAS_SPEC = 0x03, 0x04
 """Bits of the argument of ``FORMAT_VALUE``."""
+
+_KEYWORD_DEFAULTS = 0x02
+"""What the argument of ``MAKE_FUNCTION`` or, from Python 3.13 on, ``SET_FUNCTION_ATTRIBUTE`` says of these."""
 
 
 def express_formats(bytecode: Any) -> frozenset[int]:
@@ -54,6 +57,15 @@ def express_formats(bytecode: Any) -> frozenset[int]:
         if name == "FORMAT_VALUE":
             instruction.arg = 0
     return frozenset(plain)
+
+
+def keyword_defaults(bytecode: Any) -> Any:
+    """Where in *bytecode* (Numba's) a function is made that has keyword-only parameters with defaults, else None."""
+    for instruction in bytecode.table.values():
+        made = instruction.opname == "MAKE_FUNCTION" and (instruction.arg or 0) & _KEYWORD_DEFAULTS
+        if made or (instruction.opname == "SET_FUNCTION_ATTRIBUTE" and instruction.arg == _KEYWORD_DEFAULTS):
+            return ir.Loc(bytecode.func_id.filename, instruction.lineno)
+    return None
 
 
 def keep_assigned_values(bytecode: Any) -> None:

@@ -193,14 +193,13 @@ class HipCompiler(CompilerBase):
 
     def define_pipelines(self) -> list[PassManager]:
         """The only pipeline."""
-        from numba_hip.compilation.inner_functions import RefuseInnerRest  # when they are needed
+        from numba_hip.compilation.inner_functions import InlineInnerFunctions, inlines  # when they are needed
         from numba_hip.compilation.printed_text import TranslateByteCode, translates
 
         manager = PassManager("hip")
         for made, description in DefaultPassBuilder.define_untyped_pipeline(self.state).passes:
-            manager.add_pass(TranslateByteCode if translates(made) else made, description)
-            if translates(made):
-                manager.add_pass(RefuseInnerRest, "refuse to call functions inside that take the rest of arguments")
+            ours = TranslateByteCode if translates(made) else InlineInnerFunctions if inlines(made) else made
+            manager.add_pass(ours, description)
         manager.add_pass(TakeDeviceArrays, "take captured device arrays as they are")
         manager.passes.extend(DefaultPassBuilder.define_typed_pipeline(self.state).passes)
         manager.add_pass(RefuseEscapes, "refuse to return private arrays")

@@ -20,9 +20,11 @@ from numba_hip._numba.bytecode import (
     NumbaTranslateByteCode,
     express_formats,
     keep_assigned_values,
+    keyword_defaults,
     offset_of_format,
     rebuild_definitions,
 )
+from numba_hip.errors import UnsupportedSyntaxError
 from numba_hip.language.text_templates import ReplacementField, TextTemplate
 
 _PERCENT = re.compile(r"%(?P<name>\([^)]*\))?(?P<options>[-+ #0]*[0-9]*(?:\.[0-9]*)?)(?P<kind>.)?", re.DOTALL)
@@ -49,6 +51,12 @@ class TranslateByteCode(NumbaTranslateByteCode):
 
     def run_pass(self, state: Any) -> bool:
         """Translate ``state.bc``, and take text in calls of `print` apart."""
+        place = keyword_defaults(state.bc)
+        if place is not None:
+            raise UnsupportedSyntaxError(
+                "a function inside a kernel has no keyword-only parameters with defaults: leave out the '*' in front",
+                loc=place,
+            )
         keep_assigned_values(state.bc)
         plain = express_formats(state.bc)
         changed = super().run_pass(state)

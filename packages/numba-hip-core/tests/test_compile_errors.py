@@ -167,6 +167,12 @@ MISTAKES = [
     Mistake("a[0] = a[0].sqrt()", r"Unknown attribute 'sqrt' of type float64; math.sqrt\(...\) is a function"),
     Mistake("a[0] = a.cumsum()[1]", ALLOCATION),
     Mistake("a[0] = np.median(a)", ALLOCATION),
+    Mistake("a[0] = sorted((3, 1, 2))[0]", r"sorted\(Tuple.*makes a list, .*assign them to a hip.local.array"),
+    Mistake(
+        "def f(n):\n    for i in range(n):\n        yield i\nfor v in f(3):\n    a[0] += v",
+        r"yield in a closure is unsupported: write the generator outside, with @hip.jit\(device=True\)",
+        "yield i",
+    ),
     Mistake("a[0] = a.siz", "Unknown attribute 'siz' of type array.*did you mean 'size'"),
     Mistake(
         "def f(x):\n    return (n := x * 2) + n\na[0] = f(a[1])",
@@ -242,7 +248,7 @@ MISTAKES = [
     Mistake("s = hip.local.array(4, 'flaot32')\ns[0] = 1", "Invalid NumPy dtype specified: 'flaot32'"),
     Mistake("a[hip.grid(4)] = 0", r"hip.grid\(4\): the number of axes can be 1, 2 or 3"),
     Mistake("a[0] = len(5)", r"No implementation of function len for \(5\)"),
-    Mistake("b = sorted(a)\na[0] = b[0]", r"No implementation of function sorted for \(array"),
+    Mistake("b = sorted(a)\na[0] = b[0]", r"sorted\(array.* makes a list, .*: call its sort\(\) instead"),
     Mistake("a[0] = np.linalg.det(a)", "np.linalg.det cannot be used in a kernel"),
     Mistake("a[0] = math.sin(a)", "No implementation of function sin .*: it takes one number"),
     Mistake("a[0] = np.sum(a, axis=0)[0]", "unexpected keyword argument 'axis'|write a loop over the elem"),

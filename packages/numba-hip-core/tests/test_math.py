@@ -221,6 +221,22 @@ def test_frexp_and_ldexp(dtype):
         np.testing.assert_array_equal(out, np.ldexp(x, n))
 
 
+def test_a_logarithm_to_a_base():
+    @hip.jit
+    def kernel(x, single, out):
+        i = hip.threadIdx.x
+        out[i, 0] = math.log(x[i], 2)
+        out[i, 1] = math.log(single[i], np.float32(10))
+        out[i, 2] = math.log(8, i + 2)
+
+    x = np.linspace(0.5, 9, 8)
+    out = np.zeros((8, 3))
+    kernel[1, 8](x, x.astype(np.float32), out)
+    expected = [[math.log(value, 2), math.log(value, 10), math.log(8, i + 2)] for i, value in enumerate(x)]
+    np.testing.assert_allclose(out[:, [0, 2]], np.array(expected)[:, [0, 2]], rtol=1e-15)
+    np.testing.assert_allclose(out[:, 1], np.array(expected)[:, 1], rtol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_modf(dtype):
     @hip.jit

@@ -8,7 +8,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.typing.templates import ConcreteTemplate, signature
+from numba.core.typing.templates import AbstractTemplate, ConcreteTemplate, signature
 
 from numba_hip.language.known_powers import write_known_power
 from numba_hip.language.registry import lowering, typing
@@ -54,6 +54,17 @@ class _ModfTemplate(ConcreteTemplate):
     cases = [signature(types.UniTuple(kind, 2), kind) for kind in reversed(REALS)]
 
 
+@typing.register_global(math.log)
+class _LogTemplate(AbstractTemplate):
+    """``math.log(x, base)``, which Numba has not."""
+
+    def generic(self, args: tuple[types.Type, ...], kws: dict[str, Any]) -> Any:
+        kinds = tuple(map(types.unliteral, args))
+        if kws or len(kinds) != 2 or not all(isinstance(kind, (types.Integer, *map(type, REALS))) for kind in kinds):
+            return None
+        return signature(types.float32 if set(kinds) == {types.float32} else types.float64, *kinds)
+
+
 class _UnaryTemplate(ConcreteTemplate):
     cases = [
         signature(types.float64, types.int64),
@@ -81,6 +92,16 @@ def _lower_to_call(function: Callable[..., Any], name: str, *kinds: Any) -> None
     @lowering.lower(function, *kinds)
     def _lowered(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         return _call(context, builder, name, sig, args)
+
+
+@lowering.lower(math.log, types.Any, types.Any)
+def _log_to_base(context: Any, builder: ir.IRBuilder, sig: Any, args: Sequence[ir.Value]) -> ir.Value:
+    kind = sig.return_type
+    logarithms = [
+        context.call_math(builder, "log", [context.cast(builder, value, given, kind)])
+        for value, given in zip(args, sig.args, strict=True)
+    ]
+    return builder.fdiv(*logarithms)
 
 
 for _function, _name in UNARY.items():

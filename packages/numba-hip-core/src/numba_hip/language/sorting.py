@@ -6,11 +6,15 @@ NumPy.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from numba.core import types
 from numba.core.errors import TypingError
 from numba.extending import register_jitable
 
+from hip_runtime.said_names import our
 from numba_hip.language.methods import define_method
+from numba_hip.language.unsupported_calls import refuse
 
 FEW = 24
 """Elements up to which insertion takes no longer than a heap."""
@@ -70,4 +74,13 @@ def _define_sort(a):  # type: ignore[no-untyped-def]
     return sort
 
 
+def _check_sorted(name: str, args: Sequence[types.Type]) -> None:
+    given = args[0] if args else types.none
+    instead = "call its sort() instead, which sorts it in place"
+    if not isinstance(given, types.Array):
+        instead = f"assign them to a {our('local.array')}(n, dtype), and call its sort()"
+    raise TypingError(f"{name}({given}) makes a list, and a kernel has no memory for one: {instead}")
+
+
+refuse(sorted, "sorted", _check_sorted)
 define_method(types.Array, "sort", _define_sort)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from hip_runtime.said_names import our
 from numba_hip.compilation.diagnosis.failure import Failure
 from numba_hip.compilation.diagnosis.kinds import Kinds
 from numba_hip.compilation.diagnosis.unsupported_python import DELETION, OPCODES, TEXT, TRY, UNSUPPORTED, WITH
@@ -48,9 +49,11 @@ def _try(failure: Failure, found: re.Match[str]) -> str:
 
 @STATEMENTS.enter(r"The use of yield in a closure is unsupported|yield")
 def _generator(failure: Failure, found: re.Match[str]) -> str | None:
-    if not failure.has(ast.GeneratorExp):
+    if failure.has(ast.GeneratorExp):
+        return f"{found[0]}, and so are generator expressions: write a loop"
+    if "closure" not in found[0]:
         return None
-    return f"{found[0]}, and so are generator expressions: write a loop"
+    return f"{found[0]}: write the generator outside, with @{our('jit')}(device=True)"
 
 
 @STATEMENTS.enter(r"Type of variable '.*' cannot be determined")

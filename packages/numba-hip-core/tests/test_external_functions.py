@@ -413,8 +413,9 @@ def test_declarations():
         hip.declare_device("f", "(int32,)")
     with pytest.raises(LinkedCodeError, match="abi is 'fortran'"):
         hip.declare_device("f", "int32(int32)", abi="fortran")
-    with pytest.raises(TypeError, match="name of an external function"):
-        hip.declare_device("", "int32(int32)")
+    for name in ("", 5):
+        with pytest.raises(TypeError, match=f"the name of an external function is {name!r}; pass its name"):
+            hip.declare_device(name, "int32(int32)")
     with pytest.raises(TypeError, match="can be called from a kernel only"):
         hip.declare_device("f", "int32(int32)")(1)
 

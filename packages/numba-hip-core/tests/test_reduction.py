@@ -134,6 +134,10 @@ def test_dates_and_durations(place):
 def test_what_cannot_be_reduced():
     with pytest.raises(MaskedArrayError, match="the array of a reduction has a mask"):
         add(np.ma.array([1.0, 2.0], mask=[0, 1]))
+    with pytest.raises(TypeError, match=r"<lambda>\(a\) is called with two numbers, .*too many positional arguments"):
+        hip.reduce(lambda a: a)
+    with pytest.raises(TypeError, match="init is 'a'; it has to be a number that float64 has"):
+        add(np.zeros(2), init="a")
     with pytest.raises(TypeError, match="one axis, got one of 2"):
         add(np.zeros((2, 2)))
     for size in (-1, 6, 1.5, True):

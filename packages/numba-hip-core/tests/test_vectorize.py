@@ -1,5 +1,6 @@
 """``vectorize`` and ``guvectorize``: host and device arrays, broadcasting, outputs, streams, and what does not fit."""
 
+import enum
 import pickle
 from functools import partial
 
@@ -297,9 +298,31 @@ def test_masks_would_be_lost():
             call()
 
 
+@pytest.mark.parametrize("signatures", [["int64(int64)"], []])
+def test_members_of_enumerations_are_results(signatures):
+    class Level(enum.IntEnum):
+        LOW = 1
+        HIGH = 5
+
+    level_of = hip.vectorize(signatures)(lambda x: Level.HIGH if x > 1 else Level.LOW)
+    np.testing.assert_array_equal(level_of(np.arange(4)), [1, 1, 5, 5])
+
+
 def test_functions_that_cannot_be_vectorized():
     with pytest.raises(TypeError, match="returns nothing"):
         hip.vectorize(["void(float64)"])(lambda x: None)
+    for returned in ((1, 2), "text", None):
+        with pytest.raises(TypeError, match="<lambda> returns .*; a vectorized function returns one number"):
+            hip.vectorize(["float64(float64)"])(lambda x: returned)  # noqa: B023
+    with pytest.raises(TypeError, match="returns complex128, which does not convert to float64, the result in the sig"):
+        hip.vectorize(["float64(float64)"])(lambda x: x * 1j)
+    for layout, kind, says in (
+        ("(n)->(n", ValueError, r"layout '\(n\)->\(n': a parenthesis is missing; write it as in"),
+        ("(3)->(3)", ValueError, "layout .*: bad token in signature"),
+        ("(n)->(m)", NameError, "layout .*: undefined output symbols: m"),
+    ):
+        with pytest.raises(kind, match=says):
+            hip.guvectorize(["(float64[:], float64[:])"], layout)(lambda x, out: None)
     with pytest.raises(TypeError, match="takes 1 arguments; signature"):
         hip.vectorize(["float64(float64, float64)"])(lambda x: x)
     with pytest.raises(TypingError):

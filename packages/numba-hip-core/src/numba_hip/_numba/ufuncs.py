@@ -54,10 +54,19 @@ def ufunc_table(ufunc: Any) -> dict[str, Any]:
 
 
 def parse_gufunc_signature(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-    """The names of the dimensions of each input and each output of a gufunc."""
+    """The names of the dimensions of each input and each output of a gufunc. Raises `ValueError`, or `NameError` for an
+    output with a dimension that no input has."""
+    from tokenize import TokenError
+
     from numba.np.ufunc.sigparse import parse_signature
 
-    inputs, outputs = parse_signature(signature)
+    try:
+        inputs, outputs = parse_signature(signature)
+    except (ValueError, NameError, TokenError, RuntimeError) as error:  # the last of a generator that came to its end
+        kind = NameError if isinstance(error, NameError) else ValueError
+        ended = not isinstance(error, (NameError, ValueError)) or str(error).endswith('""')  # by releases of Python
+        problem = "a parenthesis is missing" if ended else error
+        raise kind(f"layout {signature!r}: {problem}; write it as in '(m,n),(n)->(m)'") from None
     return [tuple(dims) for dims in inputs], [tuple(dims) for dims in outputs]
 
 

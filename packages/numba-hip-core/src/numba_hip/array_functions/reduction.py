@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -82,6 +83,7 @@ class Reduce:
 
     def __init__(self, functor: Callable[[Any, Any], Any]) -> None:
         self._functor = jit(device=True)(functor)
+        _check_parameters(self._functor.py_func)
         self._kernels: dict[Any, Kernels] = {}
         self._spare: dict[tuple[Device, Any], list[PartialResults]] = {}
         """Workspaces that nothing uses."""
@@ -184,10 +186,24 @@ class Reduce:
 reduce = Reduce
 
 
+def _check_parameters(function: Callable[..., Any]) -> None:
+    """Raise `TypeError` for a *function* that cannot be called with two numbers."""
+    declared = inspect.signature(function)
+    try:
+        declared.bind(0, 0)
+    except TypeError as error:
+        raise TypeError(
+            f"{function.__name__}{declared} is called with two numbers, of which a reduction makes one: {error}"
+        ) from None
+
+
 def _as_element(init: Any, dtype: np.dtype[Any]) -> Any:
     """*init* as an element of *dtype*. Raises `TypeError` for a date or a duration that such elements do not hold."""
     if dtype.kind not in "mM":
-        return dtype.type(init)
+        try:
+            return dtype.type(init)
+        except (TypeError, ValueError):
+            raise TypeError(f"init is {init!r}; it has to be a number that {dtype} has, 0 by default") from None
     try:
         found = np.array(init, dtype)[()]
     except (TypeError, ValueError):

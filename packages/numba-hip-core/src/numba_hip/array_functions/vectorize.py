@@ -39,6 +39,9 @@ from numba_hip.decorators import jit
 from numba_hip.dispatch import pickling
 from numba_hip.language.kernel_callable import KernelCallable
 
+_ELEMENTS = (types.Number, types.Boolean, types.NPDatetime, types.NPTimedelta)
+"""Types of what arrays of results have as elements."""
+
 
 class HipUFunc(KernelCallable):
     """A function of numbers that runs over arrays on the device, and that kernels call for numbers. Made by
@@ -92,8 +95,15 @@ class HipUFunc(KernelCallable):
         target = compile_target(current_device().target)
         with explained(self.py_func, args, target.name):
             returned = target.typing_context.device_function(self.core).compile(args).signature.return_type
-        if returned in (types.none, types.void):
-            raise TypeError(f"{self.__name__} returns nothing; a vectorized function returns one number")
+        if isinstance(returned, types.IntEnumMember):
+            returned = returned.dtype
+        if not isinstance(returned, _ELEMENTS):
+            what = "nothing" if returned == types.none else str(returned)
+            raise TypeError(f"{self.__name__} returns {what}; a vectorized function returns one number")
+        if result is not None and target.typing_context.can_convert(returned, result) is None:
+            raise TypeError(
+                f"{self.__name__} returns {returned}, which does not convert to {result}, the result in the signature"
+            )
         chosen = returned if result is None else result
         self.signatures.append((args, chosen))
         return chosen

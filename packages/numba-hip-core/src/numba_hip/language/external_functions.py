@@ -74,8 +74,8 @@ def declare_device(
 
     Raises `TypeError` for a signature without a return type, and `LinkedCodeError`.
     """
-    if not name:
-        raise TypeError("the name of an external function is empty")
+    if str(name) != name or not name:
+        raise TypeError(f"the name of an external function is {name!r}; pass its name in the linked code as text")
     if abi not in ABIS:
         raise LinkedCodeError(f"abi is {abi!r}; it can be one of {', '.join(ABIS)}")
     args, result = normalize_signature(sig)

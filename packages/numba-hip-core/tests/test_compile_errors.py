@@ -186,6 +186,10 @@ MISTAKES = [
     Mistake("x = a[0]\na[1] = x\ndel x", "a kernel has no del of a variable, and needs none", "del x"),
     Mistake("x = a\ny = x\ndel x\ny[0] = 1", "a kernel has no del of a variable", "del x"),
     Mistake("def f(n):\n    return f(n - 1) if n else 0\na[0] = f(3)", "inside a kernel cannot call itself"),
+    Mistake(
+        "def f(): return q\nq = int(a[1])\na[0] = f()",
+        "nor use a variable that gets its first value after it.*or behind",
+    ),
     Mistake("x = 1\ny = [v for v in range(3) if (w := v) > 1]", "a comprehension cannot assign with ':='", "y = [v"),
     Mistake("def f(*p):\n    return len(p)\na[0] = f((1, 2, 3))", r"neither \*args nor \*\*kwargs"),
     Mistake("f = lambda x, *p: len(p)\na[0] = f(1, (1, 2, 3))", r"neither \*args nor \*\*kwargs"),

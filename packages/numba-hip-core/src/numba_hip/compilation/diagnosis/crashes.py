@@ -37,8 +37,9 @@ def crashes() -> tuple[Crash, ...]:
     return (
         Crash(
             NotImplementedError, "Unsupported use of cell variable", "interpreter.py",
-            "a function inside a kernel cannot call itself, and a comprehension cannot assign with ':=': write the "
-            f"function outside, with @{our('jit')}(device=True), or a loop",
+            "a function inside a kernel cannot call itself, nor use a variable that gets its first value after it, and "
+            f"a comprehension cannot assign with ':=': write the function outside, with @{our('jit')}(device=True), or "
+            "behind that value, and a loop instead",
             _refers_to_itself,
         ),
         Crash(

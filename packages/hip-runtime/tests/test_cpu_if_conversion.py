@@ -158,7 +158,7 @@ def test_a_diamond_becomes_one_block() -> None:
     "%a = load i64, ptr %p",
     "%a = sdiv i64 %x, %y",
     "%a = add i64 %x, 1\n store i64 1, ptr %p",
-    "\n".join(["%t0 = add i64 %x, 1", *(f"%t{n} = mul i64 %t{n - 1}, %x" for n in range(1, 10)), "%a = add i64 %t9, 1"]),
+    "%t0 = add i64 %x, 1\n" + "".join(f"%t{n} = mul i64 %t{n - 1}, %x\n" for n in range(1, 10)) + "%a = add i64 %t9, 1",
 ])  # fmt: skip
 def test_what_may_fault_or_takes_long_stays(yes: str) -> None:
     found, blocks, _ = convert(DIAMOND.format(yes=yes))

@@ -30,6 +30,7 @@ from benchmarks.user_kernels import (
     sorting,
     sparse,
     stencils,
+    tiles,
     tuples,
 )
 
@@ -58,6 +59,7 @@ SUBJECTS = (
     indices,
     grids,
     edges,
+    tiles,
     records,
     searches,
     tuples,

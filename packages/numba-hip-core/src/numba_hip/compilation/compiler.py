@@ -29,6 +29,7 @@ from numba_hip._numba.compiler import (
 from numba_hip._numba.typing import import_more_functions
 from numba_hip.bfloat import know_ml_dtypes
 from numba_hip.compilation.accessed_arrays import accessed_array
+from numba_hip.compilation.constant_numbers import ComputeConstants
 from numba_hip.compilation.debug_lowering import DebugLower, HipFlags
 from numba_hip.compilation.escapes import RefuseEscapes
 from numba_hip.compilation.intrinsic_checks import find_oversized, goes_past_end, name_of_called
@@ -201,6 +202,7 @@ class HipCompiler(CompilerBase):
             ours = TranslateByteCode if translates(made) else InlineInnerFunctions if inlines(made) else made
             manager.add_pass(ours, description)
         manager.add_pass(TakeDeviceArrays, "take captured device arrays as they are")
+        manager.add_pass(ComputeConstants, "compute what depends on constants alone")
         manager.passes.extend(DefaultPassBuilder.define_typed_pipeline(self.state).passes)
         manager.add_pass(RefuseEscapes, "refuse to return private arrays")
         manager.add_pass(IRLegalization, "ensure that the IR is legal")

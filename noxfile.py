@@ -7,6 +7,7 @@ are created by virtualenv and filled by pip.
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import sys
 from pathlib import Path
@@ -377,7 +378,11 @@ def fuzz(session: nox.Session) -> None:
         count = "20" if quick else "400"
         session.run("python", "-m", "spmd_fuzz", "--cases", count, "--scripts", folder, env=environment)
     environment = {"NUMBA_HIP_DEVICE": os.environ.get("NUMBA_HIP_DEVICE", "cpu")}
-    session.run("python", "-m", "tools.fuzz", *(["--cases", "4"] if quick else []), *kernels, env=environment)
+    session.run("python", "-m", "tools.fuzz", *(["--cases", "5"] if quick else []), *kernels, env=environment)
+    if platform.machine() == "x86_64" and environment["NUMBA_HIP_DEVICE"] == "cpu":
+        for processor in ("haswell", "x86-64"):  # with AVX2, and with SSE2 only
+            chosen = ("--kinds", "indexed", "--processor", processor, "--cases", "1" if quick else "40")
+            session.run("python", "-m", "tools.fuzz", *chosen, "--scripts", folder, env=environment)
     calls = ("python", "-m", "tools.fuzz_algorithms", "--cases", "10" if quick else "200", "--scripts", folder)
     session.run(*calls, env=environment)
 

@@ -30,9 +30,9 @@ class _Features(dict[str, bool]):
         return ""
 
 
-def pretend_processor() -> None:
-    """Have LLVM take this processor for the one that the environment names, if it names one."""
-    name = os.environ.get(NAME)
+def pretend_processor(name: str | None = None) -> None:
+    """Have LLVM take this processor for the one with this *name*, or that the environment names, if it names one."""
+    name = name or os.environ.get(NAME)
     if not name or find_spec("llvmlite") is None:  # as for a peer that is no Python
         return
     if name not in FEATURES:

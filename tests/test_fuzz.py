@@ -6,8 +6,10 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,9 +22,14 @@ from tools.fuzz.__main__ import main
 from tools.fuzz.case import PARAMETERS, Case, Emitted, make_lines
 from tools.fuzz.check import Mismatch, check_case, check_typed
 from tools.fuzz.generator import MOST_DEPTH, make_case
-from tools.fuzz.program import TypedCase
+from tools.fuzz.indexed import make_indexed_case
+from tools.fuzz.indexed_check import check_indexed
+from tools.fuzz.indexed_program import IndexedCase, Launch, Made
+from tools.fuzz.indexed_values import code, store
+from tools.fuzz.program import Line, Text, TypedCase
 from tools.fuzz.reduction import shorter
-from tools.fuzz.runs import CompiledCase, forms_of
+from tools.fuzz.runs import CompiledCase, forms_of, load_program
+from tools.fuzz.threads import run_threads
 from tools.fuzz.typed import make_typed_case
 
 PLAIN, WAITING = 5, 4
@@ -98,6 +105,76 @@ def test_a_typed_kernel_gives_what_its_reference_gives(seed: int, waits: bool, n
     case = make_typed_case(seed)
     assert (case.waits, case.compares_with_njit) == (waits, njit)
     assert len(check_typed(case)) == 4
+
+
+@pytest.mark.parametrize("seed", [2, 5, 12])
+@pytest.mark.sample(1)
+def test_a_kernel_with_computed_indices_gives_what_plain_python_gives(seed: int) -> None:
+    assert make_indexed_case(seed) == make_indexed_case(seed)
+    assert len(check_indexed(make_indexed_case(seed), 2)) == 2
+
+
+def make_case_of(*lines: Line, checked: bool = False, layout: str = "plain") -> IndexedCase:
+    """A kernel of *lines*, one thread for each of 40 elements ``q`` of the arrays `given` and `found`."""
+    made = {"given": Made("np.arange(n)", layout), "found": Made("np.zeros(n, np.int64)", layout)}
+    begin = code("q = hip.grid(1)")
+    return IndexedCase(0, (8, 1, 1), 32, checked, (Launch(5, 8, (5, 1, 1)),), made, (begin, *lines))
+
+
+@pytest.mark.parametrize("layout", ["plain", "every second"])
+def test_what_is_stored_behind_an_array_is_noticed(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "reduce_failure", lambda case, failed, run: case)
+    wrong = replace(
+        store("found", "q", "given[q]"), text=Text("found[q + (q == 39)] = given[q]", "found[q] = given[q]")
+    )
+    right = store("found", "q", "given[q]")
+    assert len(check_indexed(make_case_of(right, layout=layout))) > 1
+    with pytest.raises(Mismatch, match=r"MemoryFaultError|in the gaps of found|found\[39\] is"):
+        check_indexed(make_case_of(wrong, layout=layout), 1)
+
+
+def test_an_index_out_of_range_must_be_reported() -> None:
+    late = store("found", "q", "given[q + 1]")
+    assert check_indexed(make_case_of(late, checked=True), 1)
+    with pytest.raises(Mismatch, match="plain Python: IndexError: only kernels that check"):
+        check_indexed(make_case_of(late), 1)
+    silent = replace(late, text=late.text._replace(hip="found[q] = given[min(q + 1, n - 1)]"))
+    with pytest.raises(Mismatch, match="no error was raised, must be IndexError"):
+        check_indexed(make_case_of(silent, checked=True), 1)
+
+
+def test_lanes_of_a_wave_meet_at_the_same_operation() -> None:
+    met: dict[tuple[int, str], object] = {}
+
+    def thread(at: Any) -> Iterator[tuple[object, ...]]:
+        lane = at.threadIdx.x
+        if lane & 1:
+            met[lane, "odd"] = yield "ballot", (0, 0), True
+        met[lane, "all"] = yield "ballot", (1,), lane != 2
+        yield "barrier", ()
+        if lane < 3:
+            met[lane, "first"] = yield "shuffle", (2,), lane + 10, 0
+
+    assert run_threads(thread, [], (), (1, 1, 1), (6, 1, 1), 4) == ""
+    assert {place: found for place, found in met.items() if place[1] == "odd"} == {
+        (1, "odd"): 10, (3, "odd"): 10, (5, "odd"): 2,
+    }  # fmt: skip
+    assert [met[lane, "all"] for lane in range(6)] == [11, 11, 11, 11, 3, 3]
+    assert [met[lane, "first"] for lane in range(3)] == [10, 10, 10]
+
+
+def test_indices_are_in_range_where_they_are_not_checked(tmp_path: Path) -> None:
+    kinds = set()
+    for seed in range(60):
+        case = make_indexed_case(seed)
+        program = load_program(tmp_path / "program.py", case.importing_text)
+        errors = [
+            program["expect"](program["reference"], program["make_launch"](number), case.block, case.wave)[1]
+            for number in range(len(case.launches))
+        ]
+        assert case.checked or not any(errors), seed
+        kinds |= {(case.checked, error) for error in errors}
+    assert kinds == {(False, ""), (True, ""), (True, "IndexError")}
 
 
 @pytest.mark.parametrize("path", KEPT, ids=[path.stem for path in KEPT])

@@ -15,11 +15,17 @@ from pathlib import Path
 if __name__ == "__main__":
     os.environ.setdefault("NUMBA_HIP_DEVICE", "cpu")
 
+from benchmarks.processors import FEATURES, pretend_processor
 from tools.fuzz.check import LackingError, Mismatch, check_case, check_typed
 from tools.fuzz.generator import make_case
+from tools.fuzz.indexed import make_indexed_case
+from tools.fuzz.indexed_check import check_indexed
 from tools.fuzz.program import TypedCase
 from tools.fuzz.runs import SIMULATOR, device_name, wave_sizes
 from tools.fuzz.typed import make_typed_case
+
+KINDS = ("typed", "branching", "indexed")
+"""The kinds of kernels, which take turns."""
 
 
 @dataclass
@@ -53,28 +59,30 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description=__doc__)
     parser.add_argument("--seed", type=int, default=0, help="of the first case; the next has the next")
     parser.add_argument("--cases", type=int, default=150)
-    parser.add_argument("--kinds", choices=("both", "typed", "branching"), default="both")
-    parser.add_argument("--forms", type=int, default=4, help="how many forms a typed kernel runs in on the CPU device")
+    parser.add_argument("--kinds", choices=("all", *KINDS), default="all")
+    parser.add_argument("--forms", type=int, default=4, help="how many forms a kernel runs in on the CPU device")
+    parser.add_argument("--processor", choices=FEATURES, help="what the CPU device takes the processor for")
     parser.add_argument("--scripts", type=Path, default=Path(), help="the folder for programs that fail")
     parser.add_argument("--tally", type=Path, help="a file to which the counts are added as a line of JSON")
     chosen = parser.parse_args(arguments)
+    pretend_processor(chosen.processor)
     tally = Tally()
     for seed in range(chosen.seed, chosen.seed + chosen.cases):
         # the last of these lines tells which kernel crashed the process
         print(f"seed {seed}", file=sys.stderr, flush=True)
-        typed = chosen.kinds == "typed" or (chosen.kinds == "both" and seed % 2 == 0)
-        try_seed(seed, typed, chosen.forms, chosen.scripts, tally)
+        kind = KINDS[seed % len(KINDS)] if chosen.kinds == "all" else chosen.kinds
+        try_seed(seed, kind, chosen.forms, chosen.scripts, tally)
     print(tally)
     if chosen.tally:
         tally.save(chosen.tally)
     return 1 if tally.failed else 0
 
 
-def try_seed(seed: int, typed: bool, count: int, folder: Path, tally: Tally) -> None:
+def try_seed(seed: int, kind: str, count: int, folder: Path, tally: Tally) -> None:
     """Run the kernel of *seed*. If it fails, write the reduced program."""
     tally.kernels += 1
     try:
-        forms = check_typed(make_suitable_case(seed), count) if typed else check_case(make_case(seed))
+        forms = check_seed(seed, kind, count)
     except LackingError as error:
         tally.lacking[str(error).split("\n")[0]] += 1
     except Mismatch as error:
@@ -85,6 +93,16 @@ def try_seed(seed: int, typed: bool, count: int, folder: Path, tally: Tally) -> 
         tally.failed.append(seed)
     else:
         tally.runs.update(form.split(": ")[1].split(" ")[0] for form in forms)
+
+
+def check_seed(seed: int, kind: str, count: int) -> list[str]:
+    """The forms in which the kernel of *seed* was right."""
+    if kind == "typed":
+        return check_typed(make_suitable_case(seed), count)
+    if kind == "indexed":
+        case, sizes = make_indexed_case(seed), wave_sizes()
+        return check_indexed(case if case.wave in sizes else replace(case, wave=sizes[0]), count)
+    return check_case(make_case(seed))
 
 
 def make_suitable_case(seed: int) -> TypedCase:

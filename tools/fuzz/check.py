@@ -13,6 +13,7 @@ import numpy as np
 from numba_hip import config
 from tools.fuzz import limit_time
 from tools.fuzz.case import PARAMETERS, Case
+from tools.fuzz.indexed_program import IndexedCase
 from tools.fuzz.program import TypedCase
 from tools.fuzz.reduction import AnyCase, reduce_case
 from tools.fuzz.runs import LACKING, SIMULATOR, Arrays, CompiledCase, Form, device_name, forms_of, load_program
@@ -43,7 +44,7 @@ def compile_case(program: dict[str, Any], case: Case | TypedCase) -> CompiledCas
     except LACKING as error:
         raise LackingError(f"{type(error).__name__}: {error}") from error
     except Exception as error:
-        raise _fail(case, "compiling", error) from error
+        raise fail(case, "compiling", error) from error
 
 
 def run_case(compiled: CompiledCase, form: Form) -> tuple[Arrays, str]:
@@ -53,10 +54,11 @@ def run_case(compiled: CompiledCase, form: Form) -> tuple[Arrays, str]:
     except LACKING as error:
         raise LackingError(f"{type(error).__name__}: {error}") from error
     except Exception as error:
-        raise _fail(compiled.case, describe(form), error, form) from error
+        raise fail(compiled.case, describe(form), error, form) from error
 
 
-def _fail(case: Case | TypedCase, asked: str, error: Exception, form: Form | None = None) -> Mismatch:
+def fail(case: Case | TypedCase | IndexedCase, asked: str, error: Exception, form: Form | None = None) -> Mismatch:
+    """The *error* that *case* ended with, in *form* or in what was *asked* for."""
     told = " ".join(f"{type(error).__name__}: {error}".split("\n"))
     return Mismatch(f"# seed {case.seed}, {asked}: {told}\n{case.text}", form, type(error).__name__)
 
@@ -66,7 +68,7 @@ def check_case(case: Case) -> list[str]:
     a reduced program."""
     if device_name() == SIMULATOR:
         raise LackingError("the simulator is what other devices are compared with")
-    return _check(case, forms_of(case), _run_branching)
+    return check_forms(case, forms_of(case), _run_branching)
 
 
 def _run_branching(case: Case, forms: Sequence[Form]) -> list[str]:
@@ -75,7 +77,7 @@ def _run_branching(case: Case, forms: Sequence[Form]) -> list[str]:
         try:
             expected = _simulate(path, case)
         except Exception as error:
-            raise _fail(case, "the simulator", error) from error
+            raise fail(case, "the simulator", error) from error
         compiled = compile_case(load_program(path, case.text), case)
         taken = []
         for form in forms:
@@ -108,10 +110,10 @@ def _compare(case: Case, asked: str, expected: Arrays, found: Arrays, form: Form
 def check_typed(case: TypedCase, count: int = 4) -> list[str]:
     """The forms, *count* of them, in which the kernel of *case* ran with the results of plain Python, which are also
     compared with ``njit`` if that can compile the reference. Otherwise `Mismatch` with a reduced program."""
-    return _check(case, choose_forms(case, count), _run_typed)
+    return check_forms(case, choose_forms(case, count), _run_typed)
 
 
-def _check(case: AnyCase, forms: Sequence[Form], run: Callable[[AnyCase, Sequence[Form]], list[str]]) -> list[str]:
+def check_forms(case: AnyCase, forms: Sequence[Form], run: Callable[[AnyCase, Sequence[Form]], list[str]]) -> list[str]:
     """The results of *run* for *case*; `Mismatch` with a reduced program if a form is wrong."""
     try:
         return run(case, forms)
@@ -158,7 +160,7 @@ def _run_typed(case: TypedCase, forms: Sequence[Form]) -> list[str]:
         except Mismatch:
             raise
         except Exception as error:
-            raise _fail(case, "plain Python", error) from error
+            raise fail(case, "plain Python", error) from error
         compiled = compile_case(program, case)
         taken = []
         for form in forms:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TypeVar
 
 from tools.fuzz.case import Case
+from tools.fuzz.indexed_program import IndexedCase
 from tools.fuzz.program import Line, TypedCase
 
-AnyCase = TypeVar("AnyCase", Case, TypedCase)
+AnyCase = TypeVar("AnyCase", Case, TypedCase, IndexedCase)
 
 
 def reduce_case(case: AnyCase, fails: Callable[[AnyCase], bool], attempts: int = 150) -> AnyCase:

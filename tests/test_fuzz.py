@@ -11,13 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from numba import hip
 
+from hip_runtime.drivers.cpu.vectorize.speculative_bases import SpeculativeBases
 from hip_runtime.errors import TrapError, UnsupportedError
 from numba_hip import config
-from tools.fuzz import OverdueError, check, limit_time
+from tools.fuzz import OverdueError, check, limit_time, unstored
 from tools.fuzz.__main__ import main
 from tools.fuzz.case import PARAMETERS, Case, Emitted, make_lines
 from tools.fuzz.check import Mismatch, check_case, check_typed
@@ -175,6 +177,33 @@ def test_indices_are_in_range_where_they_are_not_checked(tmp_path: Path) -> None
         assert case.checked or not any(errors), seed
         kinds |= {(case.checked, error) for error in errors}
     assert kinds == {(False, ""), (True, ""), (True, "IndexError")}
+
+
+def test_what_is_loaded_and_never_stored_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = llvm.parse_assembly("""
+        define i64 @f(i64 %given) {
+          %kept = alloca i64
+          %forgotten = alloca i64
+          %idle = alloca i64
+          store i64 %given, ptr %kept
+          %one = load i64, ptr %kept
+          %two = load i64, ptr %forgotten
+          %three = load i64, ptr %idle
+          %moved = select i1 true, i64 %three, i64 0
+          %sum = add i64 %one, %two
+          ret i64 %sum
+        }
+    """)
+    assert [told.split(" = ")[0] for told in unstored.find_unstored(module)] == ["f: %forgotten"]
+    assert unstored.main(["--seed", "3", "--cases", "1"]) == 0
+    body = code("r = q // 7"), code("c = q % 7"), store("found", "q", "given[r * 7 + c]")
+    loop = code("for q in range(hip.grid(1), n, hip.gridsize(1)):", *body)
+    case = replace(make_case_of(checked=True), block=(33, 1, 1), lines=(loop,))
+    assert unstored.sweep_case(case, None) == []
+    monkeypatch.setattr(SpeculativeBases, "keep", lambda self, value: None)
+    assert "refused: " in unstored.sweep_case(case, None)[0]
+    monkeypatch.setattr(SpeculativeBases, "check", lambda self: None)
+    assert "never stored: " in unstored.sweep_case(case, None)[0]
 
 
 @pytest.mark.parametrize("path", KEPT, ids=[path.stem for path in KEPT])

@@ -45,7 +45,6 @@ class IndexedGenerator(UpdateGenerator):
         self.theme = choose.choice((THEMES[0], *THEMES))
         self.most = choose.choice((1, 2, 3, 5))
         self.reports = checked and choose.random() < 0.4
-        self.looping = self.frame not in ("within", "returning", "exact", "picture", "box")
         self.ends = choose.random() < 0.4 and "stride" in self.frame and "picture" not in self.frame
         lines = [code("s = np.int64(0)"), code("t = np.int64(2)"), code("u = np.int64(5)")]
         lines += getattr(self, f"_frame_{self.frame.replace(' ', '_')}")()
@@ -206,7 +205,7 @@ class IndexedGenerator(UpdateGenerator):
         while True:
             columns, rows = choose.choice(widths), choose.choice((1, 1, 2, 3, 4, 5, 7, 9, 16, 23))
             if self.frame == "exact":
-                columns = self.threads
+                columns = ceil(columns / self.threads) * self.threads
             few = columns * rows <= (600 if self.frame != "exact" else 1400)
             if few and columns * rows >= max(self.least, 6) and min(rows, columns) >= self.side:
                 break
@@ -214,7 +213,7 @@ class IndexedGenerator(UpdateGenerator):
         if self.frame in ("within", "returning"):
             return Launch(rows, columns, (ceil(number / self.threads) + more, 1, 1))
         if self.frame == "exact":
-            return Launch(rows, columns, (rows, 1, 1))
+            return Launch(rows, columns, (number // self.threads, 1, 1))
         if self.frame == "box":
             extents = columns, ceil(rows / 3), 3
             x, y, z = (ceil(extent / size) for extent, size in zip(extents, block, strict=True))

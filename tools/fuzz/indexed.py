@@ -73,6 +73,7 @@ class IndexedGenerator(UpdateGenerator):
             width = self.one_of("w", "w", "w32", "np.int64(w32)")
             begin += [code(f"r = np.int64(q // {width})"), code(f"c = np.int64(q % {width})")]
             self.rows = "r", "c"
+        begin += [self.late_load()] * self.reports
         body = self.body(self.choose.randint(1, most or self.most), 1, key)
         ends = self.use("ends")
         return (*begin, *body, code(f"{ends}[q, 0] = s"), code(f"{ends}[q, 1] = t"))
@@ -245,10 +246,10 @@ class IndexedGenerator(UpdateGenerator):
             "places": f"generator.integers(0, n, n).astype({choose.choice(('int32', 'int64'))!r})",
             "ends": "np.full((n, 2), -7, np.int64)",
             "carried": "np.full((threads, 3), -7, np.int64)",
-            "greatest": f"np.zeros({BINS}, {choose.choice(('int32', 'int64'))!r})",
-            "least": f"np.full({BINS}, 99, {choose.choice(('int32', 'int64'))!r})",
-            "real_greatest": f"np.zeros({BINS}, {choose.choice(('float32', 'float64'))!r})",
-            "real_least": f"np.full({BINS}, 99, {choose.choice(('float32', 'float64'))!r})",
+            "greatest": f"np.full({BINS}, -700, {choose.choice(('int32', 'int64'))!r})",
+            "least": f"np.full({BINS}, 700, {choose.choice(('int32', 'int64'))!r})",
+            "real_greatest": f"np.full({BINS}, -700, {choose.choice(('float32', 'float64'))!r})",
+            "real_least": f"np.full({BINS}, 700, {choose.choice(('float32', 'float64'))!r})",
             "real_sums": f"np.zeros({BINS}, {choose.choice(('float32', 'float64'))!r})",
             "flips": f"np.zeros({BINS}, {choose.choice(('int32', 'uint32', 'int64'))!r})",
             "flags": f"np.zeros({BINS}, {choose.choice(('int32', 'uint32', 'int64'))!r})",

@@ -72,19 +72,40 @@ class LoopGenerator(ValueGenerator):
             return [code(head, *self._with(number, depth))]
         head = f"for {number} in range({self.choose.choice((-1, -2, -3))}, {self.choose.randint(1, 3)}):"
         moved = code(f"{place} = q {self.one_of('+', '-')} {number}")
-        before, behind = f"if {place} < 0:", f"if {place} >= n:"
-        edges = {
-            "clamped": [before, f"{place} = 0", behind, f"{place} = n - 1"],
-            "reflected": [before, f"{place} = -{place}", behind, f"{place} = 2 * n - 2 - {place}"],
-            "mirrored": [before, f"{place} = -1 - {place}", behind, f"{place} = 2 * n - 1 - {place}"],
-            "continued": [before, f"{place} += n", behind, f"{place} -= n"],
-            "left": [before, self.one_of("continue", "break"), behind, "break"],
-            "modulo": [f"if {place} < 0 or {place} >= n:", f"{place} = {place} % n"],
-        }
         self.least = max(self.least, 4)
-        told = edges[self.one_of(*edges)]
-        put = [code(test, code(change)) for test, change in zip(told[::2], told[1::2], strict=True)]
+        left = [f"if {place} < 0:", self.one_of("continue", "break"), f"if {place} >= n:", "break"]
+        put = self._put_within(place, "n", left if self.choose.random() < 0.2 else None)
         return [code(head, group(moved, *put), *self._with(place, depth))]
+
+    def _put_within(self, place: str, extent: str, chosen: list[str] | None = None) -> list[Line]:
+        """Tests that put *place*, which is a few elements beyond an edge at most, within bounds, or *chosen* ones."""
+        before, behind = f"if {place} < 0:", self.one_of(f"if {place} >= {extent}:", f"if {place} > {extent} - 1:")
+        edges = (
+            [before, f"{place} = 0", behind, f"{place} = {extent} - 1"],
+            [before, f"{place} = -{place}", behind, f"{place} = 2 * {extent} - 2 - {place}"],
+            [before, f"{place} = -1 - {place}", behind, f"{place} = 2 * {extent} - 1 - {place}"],
+            [before, f"{place} += {extent}", behind, f"{place} -= {extent}"],
+            [f"if {place} < 0 or {place} >= {extent}:", f"{place} = {place} % {extent}"],
+        )
+        told = chosen or self.choose.choice(edges)
+        return [code(test, code(change)) for test, change in zip(told[::2], told[1::2], strict=True)]
+
+    def _edge(self, depth: int) -> list[Line]:
+        """A neighbour, on the other side of an edge or not, along one axis."""
+        axis = self.choose.choice((Axis("n", "q"), *(self.axes() if self.rows else ())))
+        place, by = self.new("i"), self.small(axis)
+        moved = code(f"{place} = {axis.place} {self.one_of('+', '-')} {by}")
+        lines = [moved, *self._put_within(place, axis.extent)]
+        if axis.extent == "n":
+            loaded = f"{self.use(self.one_of('numbers', 'reals', 'text'))}[{place}]"
+        else:
+            row, column = (place if axis.extent == other.extent else other.place for other in self.axes())
+            loaded = f"{self.use('picture')}[{row}, {column}]"
+        if self.choose.random() < 0.5:
+            return [
+                group(*lines, store(self.use(f"out_{self.choose.choice(STORED)}"), self.own(), f"np.int64({loaded})"))
+            ]
+        return [group(*lines, self._target(f"np.int64({loaded})"))]
 
     def _with(self, place: str, depth: int) -> list[Line]:
         """Statements in a loop that use the valid index *place*."""
@@ -155,6 +176,17 @@ class LoopGenerator(ValueGenerator):
         begin = code(f"{state} = {self.one_of('0', '1', 's & 1')}")
         loop = code(f"for {number} in range({bounds}):", group(take, *leave), *chain)
         return [group(begin, loop, self._target(state))]
+
+    def _choice(self, depth: int) -> list[Line]:
+        """One of some constants with few bits, by a small number."""
+        name, kind, mask = self.new("k"), self.one_of("uint8", "int8", "uint16", "int16"), self.choose.choice((1, 3, 7))
+        count = self.choose.randint(2, mask + 1)
+        numbers = [f"np.{kind}(np.int64({self.choose.randint(0, 120)}))" for _ in range(count + 1)]
+        text = (
+            "".join(f"{number} if {name} == {place} else " for place, number in enumerate(numbers[:-1])) + numbers[-1]
+        )
+        take = code(f"{name} = ({self.value(1)}) & {mask}")
+        return [group(take, store(self.use(f"out_{self.one_of(kind, 'int64')}"), self.own(), text))]
 
     def _mark(self) -> list[Line]:
         return [code(self.one_of("s += 1", "t += 1", "u = u ^ 5"))] if self.choose.random() < 0.5 else []

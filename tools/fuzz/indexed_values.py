@@ -26,11 +26,26 @@ LARGE = ("if", "slice", "window", "nested", "states", "search", "private", "narr
 """The kinds of statements that contain others."""
 
 THEMES = (
-    ("update", "store", "store", "fill", "atomic", "atomic", "bounded", "chain", "mixed", *LARGE, "slice", "window"),
+    (
+        "update",
+        "store",
+        "store",
+        "fill",
+        "atomic",
+        "atomic",
+        "bounded",
+        "chain",
+        "mixed",
+        "edge",
+        *LARGE,
+        "slice",
+        "window",
+    ),
     ("slice", "slice", "slice", "window", "bounded", "update", "if"),
+    ("edge", "edge", "edge", "edge", "bounded", "update", "window"),
     ("mixed", "mixed", "nested", "fill", "store", "update", "if", "row"),
     ("atomic", "atomic", "atomic", "private", "narrow", "if", "window"),
-    ("states", "states", "search", "window", "store", "if"),
+    ("states", "states", "choice", "choice", "search", "window", "store", "if"),
     ("store", "chain", "fill", "update", "if"),
 )
 """Kinds of statements, of which those of a kernel are."""
@@ -77,8 +92,6 @@ class ValueGenerator(IndexGenerator):
     def load(self) -> str:
         """An element as a number."""
         which = self.choose.randrange(10)
-        if self.reports and which == 9:
-            return f"np.int64({self.use('numbers')}[q + {self.choose.randint(0, 2)}])"
         if which < 4:
             return f"np.int64({self.use(self.one_of('numbers', 'reals'))}[{self.index()}])"
         if which < 7:
@@ -89,6 +102,14 @@ class ValueGenerator(IndexGenerator):
         if which == 8:
             return f"np.int64({self.use('fixed_8')}[{self.inside()}, {self.choose.randrange(8)}])"
         return f"np.int64({self.use('text')}[{self.index()}])"
+
+    def late_load(self) -> Line:
+        """A load of an element that is not there for the last threads, or for none."""
+        place = self.one_of(
+            "q", "q + 1", "q + 2", f"q - {self.choose.randint(3, 9)} - n // 2", "(q + 1) * 2 // 3", "n - q"
+        )
+        line = self._target(f"np.int64({self.use(self.one_of('numbers', 'text'))}[{place}])")
+        return line if self.choose.random() < 0.5 else code(f"if {self.condition()}:", line)
 
     def simple_load(self) -> str:
         """An element as a number, often the thread's own."""

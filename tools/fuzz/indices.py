@@ -83,8 +83,14 @@ class IndexGenerator:
         which = self.choose.randrange(20)
         if depth <= 0 or which < 3:
             return self.one_of(place, place, f"({extent} - 1 - {place})", f"({place} // 2)", f"({place} & ~3)")
-        if which < 9:
+        if which < 7:
             return self._clamp(self.outside(axis, depth - 1), "0", f"{extent} - 1")
+        if which == 7:  # the first bound may be beyond the second one
+            low = self.one_of("3", "w", "h", f"{extent} // 2", "7")
+            return f"min(max({self.outside(axis, depth - 1)}, {low}), {extent} - 1)"
+        if which == 8:
+            high = self.one_of(f"{extent} - 9", f"{extent} // 2", f"{extent} - 1")
+            return f"max(min({self.outside(axis, depth - 1)}, {high}), 0)"
         if which < 12:  # both bounds are clamped themselves
             low = self._clamp(f"{place} - {self.choose.randint(1, 5)}", "0", f"{extent} - 1")
             high = self._clamp(f"{place} + {self.choose.randint(1, 5)}", "0", f"{extent} - 1")
@@ -99,6 +105,8 @@ class IndexGenerator:
 
     def outside(self, axis: Axis, depth: int = 1) -> str:
         """A number that may be beyond both ends of *axis*, but is small."""
+        if self.choose.random() < 0.4:
+            return f"({axis.place} {self.one_of('+', '-')} {self.choose.randint(1, 4)})"
         one = self.inside(axis, depth)
         return self.one_of(
             f"({one} + {self.choose.randint(1, 4)})", f"({one} - {self.choose.randint(1, 4)})",

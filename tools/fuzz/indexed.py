@@ -216,8 +216,7 @@ class IndexedGenerator(UpdateGenerator):
         if self.frame == "exact":
             return Launch(rows, columns, (number // self.threads, 1, 1))
         if self.frame == "box":
-            extents = columns, ceil(rows / 3), 3
-            x, y, z = (ceil(extent / size) for extent, size in zip(extents, block, strict=True))
+            x, y, z = map(ceil, (columns / block[0], ceil(rows / 3) / block[1], 3 / block[2]))
             return Launch(rows, columns, (x, y, z))
         if self.frame.startswith("picture"):
             extents = (columns, rows) if self.along_x else (rows, columns)

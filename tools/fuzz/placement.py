@@ -3,6 +3,8 @@
 
 import ctypes
 import mmap
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numba import hip
@@ -11,7 +13,7 @@ from numba import hip
 class Placed:
     """The array *values* in a buffer, in the layout *kind*; *generator* makes what is around it."""
 
-    def __init__(self, generator, values, kind="plain"):
+    def __init__(self, generator: np.random.Generator, values: Any, kind: str = "plain") -> None:
         size = values.itemsize
         steps = np.ascontiguousarray(values).strides
         if kind == "fortran":
@@ -34,7 +36,7 @@ class Placed:
         self.buffer = generator.integers(0, 256, self.nbytes, np.uint8)
         self.view(self.buffer)[...] = values
 
-    def view(self, buffer):
+    def view(self, buffer: Any) -> Any:
         """The array in *buffer*."""
         return np.ndarray(self.shape, self.dtype, buffer, self.offset, self.strides)
 
@@ -42,7 +44,7 @@ class Placed:
 class Region:
     """Memory of the device with a copy of *placed*, at the end of its pages or at their beginning."""
 
-    def __init__(self, placed, behind, guarded):
+    def __init__(self, placed: Placed, behind: bool, guarded: bool) -> None:
         self.placed, self.guarded, page = placed, guarded, mmap.PAGESIZE
         if not guarded:
             self.whole = hip.to_device(placed.buffer)
@@ -56,13 +58,13 @@ class Region:
         self.address = self.begin + ((length - placed.nbytes) & -8 if behind else 0)
         ctypes.memmove(self.address, placed.buffer.ctypes.data, placed.nbytes)
 
-    def protect(self, rights):
+    def protect(self, rights: int) -> None:
         """Set the *rights* to access the pages around."""
         for place in (self.begin - mmap.PAGESIZE, self.begin + self.length):
             assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(place), ctypes.c_size_t(mmap.PAGESIZE), rights) == 0
 
     @property
-    def array(self):
+    def array(self) -> Any:
         """The array of the device."""
         placed = self.placed
         described = {
@@ -71,7 +73,7 @@ class Region:
         }  # fmt: skip
         return hip.as_device_array(type("Described", (), {"__cuda_array_interface__": described, "owner": self})())
 
-    def read(self):
+    def read(self) -> tuple[Any, bool]:
         """The bytes of the buffer, and whether those around it are unchanged."""
         if not self.guarded:
             return self.whole.copy_to_host(), True
@@ -80,13 +82,13 @@ class Region:
         end = first + self.placed.nbytes
         return every[first:end], bool((every[:first] == 0xA5).all() and (every[end:] == 0xA5).all())
 
-    def free(self):
+    def free(self) -> None:
         """Let the pages around be used again."""
         if self.guarded:
             self.protect(mmap.PROT_READ | mmap.PROT_WRITE)
 
 
-def differences(placed, name, right, found):
+def differences(placed: Placed, name: str, right: Any, found: Any) -> list[str]:
     """What differs between two buffers with the array *name*, in words. Lists, which threads append to, may have any
     order."""
     one, other = placed.view(right), placed.view(np.array(found))
@@ -103,8 +105,15 @@ def differences(placed, name, right, found):
     return told
 
 
-def launch(kernel, blocks, block, names, arrays, numbers, behind, guarded):
+Made = tuple[list[Placed], Sequence[int], Sequence[Any]]
+"""What a launch is made with: the arrays, the numbers of blocks, and the other arguments."""
+
+
+def launch(
+    kernel: Any, block: Sequence[int], names: Sequence[str], made: Made, behind: bool, guarded: bool
+) -> tuple[list[Any], list[str], str]:
     """The kernel's buffers, what is wrong around them, and the name of the error that was raised."""
+    arrays, blocks, numbers = made
     regions = [Region(placed, behind, guarded) for placed in arrays]
     error = ""
     try:
@@ -120,13 +129,16 @@ def launch(kernel, blocks, block, names, arrays, numbers, behind, guarded):
     return [buffer for buffer, _ in read], told, error
 
 
-def compare(kernel, expected, names, made, block, behind=True, guarded=True):
+def compare(
+    kernel: Any, expected: tuple[list[Any], str], names: Sequence[str], made: Made, block: Sequence[int],
+    behind: bool = True, guarded: bool = True,
+) -> list[str]:  # fmt: skip
     """What differs between *kernel* and what is *expected*, in words, after a launch with what was *made*."""
-    (arrays, blocks, numbers), (right, wanted) = made, expected
-    found, told, error = launch(kernel, blocks, block, names, arrays, numbers, behind, guarded)
+    right, wanted = expected
+    found, told, error = launch(kernel, block, names, made, behind, guarded)
     if error != wanted:
         return [*told, f"{error or 'no error'} was raised, must be {wanted or 'none'}"]
     if not error:
-        for placed, name, one, other in zip(arrays, names, right, found, strict=True):
+        for placed, name, one, other in zip(made[0], names, right, found, strict=True):
             told += differences(placed, name, one, other)
     return told

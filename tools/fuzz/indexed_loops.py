@@ -107,6 +107,30 @@ class LoopGenerator(ValueGenerator):
             ]
         return [group(*lines, self._target(f"np.int64({loaded})"))]
 
+    def _around(self, depth: int) -> list[Line]:
+        """The neighbours of an element of a picture on both sides along both axes, edges being treated alike."""
+        row, column = self.axes() if self.rows else (Axis("h", "(q // w)"), Axis("w", "(q % w)"))
+        kind = self.choose.randrange(4)
+        up, left = (self._neighbour(axis, "-", kind) for axis in (row, column))
+        down, right = (self._neighbour(axis, "+", kind) for axis in (row, column))
+        self.side = max(self.side, 2)
+        picture, middle = self.use("picture"), (row.place, column.place)
+        cells = [(up, middle[1]), (down, middle[1]), (middle[0], left), (middle[0], right), (up, left), (down, right)]
+        chosen = self.choose.sample(cells, self.choose.randint(2, 4))
+        return [self._target(" + ".join(f"np.int64({picture}[{one}, {other}])" for one, other in chosen))]
+
+    def _neighbour(self, axis: Axis, sign: str, kind: int) -> str:
+        """The next index along *axis*."""
+        place, extent = axis.place, axis.extent
+        last = f"{extent} - 1"
+        if sign == "-":
+            modulo = self.one_of(f"({place} - 1) % {extent}", f"({place} - 1 + {extent}) % {extent}")
+            test = f"({place} - 1 if {place} > 0 else {last})"
+            return (f"max({place} - 1, 0)", modulo, test, f"abs({place} - 1)")[kind]
+        test = self.one_of(f"({place} + 1 if {place} < {last} else 0)", f"(0 if {place} == {last} else {place} + 1)")
+        back = f"({place} + 1 if {place} + 1 < {extent} else {extent} - 2)"
+        return (f"min({place} + 1, {last})", f"({place} + 1) % {extent}", test, back)[kind]
+
     def _with(self, place: str, depth: int) -> list[Line]:
         """Statements in a loop that use the valid index *place*."""
         kept, self.waves = self.waves, False
@@ -185,7 +209,8 @@ class LoopGenerator(ValueGenerator):
         text = (
             "".join(f"{number} if {name} == {place} else " for place, number in enumerate(numbers[:-1])) + numbers[-1]
         )
-        take = code(f"{name} = ({self.value(1)}) & {mask}")
+        small = self.one_of(f"({self.value(1)}) & {mask}", f"np.int64({self.use('text')}[q]) % {count}")
+        take = code(f"{name} = {self.one_of(small, f'np.uint8({small})')}")
         return [group(take, store(self.use(f"out_{self.one_of(kind, 'int64')}"), self.own(), text))]
 
     def _mark(self) -> list[Line]:

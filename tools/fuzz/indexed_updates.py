@@ -16,14 +16,20 @@ class UpdateGenerator(LoopGenerator):
     # Atomic operations. Those on counters of several threads commute, or are of different counters.
 
     def _atomic(self, depth: int) -> list[Line]:
-        which, bin_ = self.choose.randrange(8), f"{self.value(1)} % {BINS}"
+        which = self.choose.randrange(8)
+        one = f"{self.value(1)} % {BINS}"  # of all threads, of a block, of neighbours, of any
+        bin_ = self.one_of("3", f"hip.blockIdx.x % {BINS}", f"q // 16 % {BINS}", one, one, one)
         small = self.one_of("1", "s & 15", "t & 7", "q & 3")
         if which < 2:
             name, operation = self.choose.choice((
                 ("sums", "add"), ("sums", "add"), ("sums", "sub"), ("greatest", "max"), ("least", "min"),
                 ("real_sums", "add"), ("real_greatest", "max"), ("real_least", "min"), ("flips", "xor"),
             ))  # fmt: skip
-            given = small if operation in ("add", "sub", "xor") else f"{self.value(1)} % 1009 - 500"
+            given = (
+                small
+                if operation in ("add", "sub", "xor")
+                else f"{self.value(1)} % 301 - {310 if operation == 'max' else 5}"
+            )
             if name == "flips":
                 given = "1 << (s & 15)"
             given = f"np.float32({given})" if name.startswith("real") else given

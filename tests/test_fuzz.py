@@ -120,7 +120,7 @@ def make_case_of(*lines: Line, checked: bool = False, layout: str = "plain") -> 
     """A kernel of *lines*, one thread for each of 40 elements ``q`` of the arrays `given` and `found`."""
     made = {"given": Made("np.arange(n)", layout), "found": Made("np.zeros(n, np.int64)", layout)}
     begin = code("q = hip.grid(1)")
-    return IndexedCase(0, (8, 1, 1), 32, checked, (Launch(5, 8, (5, 1, 1)),), made, (begin, *lines))
+    return IndexedCase(0, (8, 1, 1), 32, checked, "int64", (Launch(5, 8, (5, 1, 1)),), made, (begin, *lines))
 
 
 @pytest.mark.parametrize("layout", ["plain", "every second"])

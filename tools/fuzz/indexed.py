@@ -49,10 +49,11 @@ class IndexedGenerator(UpdateGenerator):
         lines = [code("s = np.int64(0)"), code("t = np.int64(2)"), code("u = np.int64(5)")]
         lines += getattr(self, f"_frame_{self.frame.replace(' ', '_')}")()
         launches = tuple(self._launch() for _ in range(3))
+        numbers = choose.choice(("int64", "int64", "int32"))
         names = sorted(self.used)
         choose.shuffle(names)
         arrays = {name: Made(*self._array(name)) for name in names}
-        return IndexedCase(self.seed, self.block, self.wave, checked, launches, arrays, tuple(lines))
+        return IndexedCase(self.seed, self.block, self.wave, checked, numbers, launches, arrays, tuple(lines))
 
     # Which threads work on which elements.
 
@@ -203,11 +204,12 @@ class IndexedGenerator(UpdateGenerator):
     def _launch(self) -> Launch:
         choose, block = self.choose, self.block
         widths = (1, 2, 3, 5, 7, 8, 13, 16, 17, 24, 32, 33, 47, 64, 65, 100)
+        most = choose.choice((600, 600, 600, 600, 2500))
         while True:
-            columns, rows = choose.choice(widths), choose.choice((1, 1, 2, 3, 4, 5, 7, 9, 16, 23))
+            columns, rows = choose.choice(widths), choose.choice((1, 1, 2, 3, 4, 5, 7, 9, 16, 23, 40))
             if self.frame == "exact":
                 columns = ceil(columns / self.threads) * self.threads
-            few = columns * rows <= (600 if self.frame != "exact" else 1400)
+            few = columns * rows <= max(most, 1400 * (self.frame == "exact"))
             if few and columns * rows >= max(self.least, 6) and min(rows, columns) >= self.side:
                 break
         number, more = columns * rows, choose.choice((0, 0, 1))

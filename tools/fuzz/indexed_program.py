@@ -38,7 +38,7 @@ def make_launch(number):
     n, threads = h * w, BLOCK[0] * BLOCK[1] * BLOCK[2] * blocks[0] * blocks[1] * blocks[2]
     generator = np.random.default_rng(({seed}, number))
     return [
-{arrays}    ], blocks, (n, h, w, np.int32(w))
+{arrays}    ], blocks, (*map(np.{numbers}, (n, h, w)), np.int32(w))
 
 
 NAMES = {names}
@@ -78,6 +78,8 @@ class IndexedCase:
     block: tuple[int, int, int]
     wave: int
     checked: bool
+    numbers: str
+    """The type of the sizes that the kernel is given."""
     launches: tuple[Launch, ...]
     arrays: dict[str, Made]
     lines: tuple[Line, ...]
@@ -107,4 +109,8 @@ class IndexedCase:
         lines += ["", "", f"def reference(at, {names}):"]
         lines += [text for line in self.lines for text in line.write(1, 1)]
         made = "".join(f"        Placed(generator, {one.values}, {one.layout!r}),\n" for one in self.arrays.values())
-        return "\n".join(lines) + "\n" + TAIL.format(seed=self.seed, arrays=made, names=list(self.arrays))
+        return (
+            "\n".join(lines)
+            + "\n"
+            + TAIL.format(seed=self.seed, arrays=made, numbers=self.numbers, names=list(self.arrays))
+        )

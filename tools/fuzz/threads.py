@@ -112,7 +112,7 @@ def expect(thread: Thread, made: Any, block: Sequence[int], wave: int) -> tuple[
     arrays, blocks, numbers = made
     right = [placed.buffer.copy() for placed in arrays]
     views = [placed.view(buffer) for placed, buffer in zip(arrays, right, strict=True)]
-    return right, run_threads(thread, views, numbers, blocks, block, wave)
+    return right, run_threads(thread, views, [int(number) for number in numbers], blocks, block, wave)
 
 
 def run_threads(

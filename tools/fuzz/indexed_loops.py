@@ -216,6 +216,21 @@ class LoopGenerator(ValueGenerator):
     def _mark(self) -> list[Line]:
         return [code(self.one_of("s += 1", "t += 1", "u = u ^ 5"))] if self.choose.random() < 0.5 else []
 
+    def _apart(self, depth: int) -> list[Line]:
+        """A loop that lanes leave one after another, whose last index is used behind it."""
+        place, number = self.new("p"), self.new("j")
+        self.least = max(self.least, 4)
+        low = self.one_of("q - 3", "q - 1", "q", "max(q - 2, 0)")
+        head = f"for {number} in range({low}, min(q + {self.choose.randint(1, 9)}, n)):"
+        within = self.one_of(f"({number} + n if {number} < 0 else {number})", f"max({number}, 0)", f"abs({number})")
+        tested = f"np.int64({self.use('numbers')}[q]) + {number} > {self.one_of('9', '40', 't', 'n')}"
+        leave = code(f"if {self.one_of(tested, self.condition())}:", code(self.one_of("break", "break", "continue")))
+        take = self._target(f"np.int64({self.use(self.one_of('numbers', 'reals', 'text'))}[{place}])")
+        lines = [leave, take] if self.choose.random() < 0.6 else [take, leave]
+        loop = code(head, code(f"{place} = {within}"), *lines)
+        behind = self._target(self.one_of(place, f"np.int64({self.use('numbers')}[{place}])"))
+        return [group(code(f"{place} = q"), loop, behind)]
+
     def _search(self, depth: int) -> list[Line]:
         """A loop without a counter."""
         place = self.new("p")

@@ -22,7 +22,7 @@ MARKS = (34, 44, 92, 10, 65)
 """The bytes that a text consists of."""
 
 
-LARGE = ("if", "slice", "window", "nested", "states", "search", "private", "narrow", "row")
+LARGE = ("if", "apart", "slice", "window", "nested", "states", "search", "private", "narrow", "row")
 """The kinds of statements that contain others."""
 
 THEMES = (
@@ -41,8 +41,8 @@ THEMES = (
         "slice",
         "window",
     ),
-    ("slice", "slice", "slice", "window", "bounded", "update", "if"),
-    ("edge", "edge", "edge", "around", "around", "around", "bounded", "update", "window"),
+    ("slice", "slice", "slice", "apart", "window", "bounded", "update", "if"),
+    ("edge", "edge", "edge", "around", "around", "around", "bounded", "apart", "update", "window"),
     ("mixed", "mixed", "nested", "around", "fill", "store", "update", "if", "row"),
     ("atomic", "atomic", "atomic", "private", "narrow", "if", "window"),
     ("states", "states", "choice", "choice", "search", "window", "store", "if"),

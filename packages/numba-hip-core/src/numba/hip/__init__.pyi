@@ -684,7 +684,8 @@ def mbcnt(mask: Any, base: Any = 0) -> int:
     """``mbcnt(mask, base=0)``: how many lanes in the 64 bits of *mask* are below this one, plus *base*; an int32."""
 def nanosleep(ns: Any) -> None:
     """``nanosleep(ns)``: pause for about *ns* nanoseconds, an integer. A hint: on the CPU device, which runs the
-    threads of a block on one core, it does nothing."""
+    threads of a block on one core, it takes no time. What is read before and after it is read twice, so a loop around
+    it may wait for another thread."""
 def popc(x: Any) -> int:
     """``popc(x)``: how many bits of the integer *x* are set, an int32."""
 def readfirstlane(value: Any) -> Any:

@@ -29,7 +29,6 @@ from numba_hip._numba.compiler import (
 from numba_hip._numba.typing import import_more_functions
 from numba_hip.bfloat import know_ml_dtypes
 from numba_hip.compilation.accessed_arrays import accessed_array
-from numba_hip.compilation.constant_numbers import ComputeConstants
 from numba_hip.compilation.debug_lowering import DebugLower, HipFlags
 from numba_hip.compilation.escapes import RefuseEscapes
 from numba_hip.compilation.intrinsic_checks import find_oversized, goes_past_end, name_of_called
@@ -194,7 +193,8 @@ class HipCompiler(CompilerBase):
 
     def define_pipelines(self) -> list[PassManager]:
         """The only pipeline."""
-        from numba_hip.compilation.inner_functions import InlineInnerFunctions, inlines  # when they are needed
+        from numba_hip.compilation.constant_numbers import ComputeConstants  # these when they are needed
+        from numba_hip.compilation.inner_functions import InlineInnerFunctions, inlines
         from numba_hip.compilation.printed_text import TranslateByteCode, translates
 
         manager = PassManager("hip")

@@ -16,7 +16,6 @@ from numba_hip._numba.identity import Dispatcher as NumbaDispatcher
 from numba_hip._numba.typing import CallStack, Purpose, TypingContext, standard_declarations, type_code
 from numba_hip._numba.ufuncs import is_host_ufunc
 from numba_hip.bfloat import Bfloat16, unify
-from numba_hip.language.function_choice import unify_functions
 from numba_hip.language.kernel_callable import KernelCallable
 from numba_hip.language.stub import Stub
 from numba_hip.language.unsupported_calls import check_call
@@ -168,8 +167,11 @@ class HipTypingContext(TypingContext):
         if first != second and (_is_float8(first) or _is_float8(second)):
             one, other = (types.float32 if _is_float8(kind) else kind for kind in (first, second))
             return one if one == other else self.unify_pairs(one, other)
-        if first != second and (chosen := unify_functions(first, second)) is not None:
-            return chosen
+        if first != second and isinstance(first, types.Callable) and isinstance(second, types.Callable):
+            from numba_hip.language.function_choice import unify_functions  # when it is needed
+
+            if (chosen := unify_functions(first, second)) is not None:
+                return chosen
         return super().unify_pairs(first, second)
 
     def device_function(self, dispatcher: Any) -> DeviceFunction:

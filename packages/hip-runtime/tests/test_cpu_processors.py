@@ -753,3 +753,32 @@ def test_rows_by_quotient_behind_a_barrier(device: Device, processor: str) -> No
     np.testing.assert_array_equal(out.copy_to_host()[:, :width], given[:, :width])
     if processor == "haswell":
         assert "1 of 2 regions run 16 threads" in str(function.form), function.form
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+@pytest.mark.parametrize("number", ["and i64 %v, 255", "srem i64 %v, 7", "add i64 %v, 0", "lshr i64 %v, 40"])
+def test_fast_sums_with_converted_integers(device: Device, number: str, kind: str) -> None:
+    """LLVM may rearrange the kernel's sums, but not with those that convert integers: these have no digits behind the
+    point."""
+    text = f"""
+define void @k(ptr noalias %item, ptr noalias %out, ptr noalias %in) {{
+entry:
+{GLOBAL_X}
+  %p = getelementptr i64, ptr %in, i64 %i
+  %v = load i64, ptr %p
+  %number = {number}
+  %float = sitofp i64 %number to {kind}
+  %less = fsub fast {kind} %float, 0.25
+  %more = fadd fast {kind} %less, 0.0625
+  %q = getelementptr {kind}, ptr %out, i64 %i
+  store {kind} %more, ptr %q
+  ret void
+}}
+"""
+    values = np.arange(64, dtype=np.int64) * 3 + (1 << 50 if "lshr" in number else 0)
+    exact = {"and": values & 255, "sre": values % 7, "add": values, "lsh": values >> 40}[number[:3]] - 0.1875
+    there = [to_device(array) for array in (np.zeros(64, {"float": np.float32, "double": float}[kind]), values)]
+    with config.cpu_form.scope("vectors"):
+        function = device.load(code(text, "k", [("out", "ptr"), ("in", "ptr")])).function("k")
+        function.launch(1, 64, pack(function.kernel, *(array.address for array in there)))
+    np.testing.assert_array_equal(there[0].copy_to_host(), exact)

@@ -6,7 +6,9 @@ index that a kernel computes with as a float, and any float that becomes an inde
 The last digit of a float64 between ``2**52`` and ``2**53`` is a one. So the bits of such a number, less those of
 ``2**52``, are an integer, and the other way round; with ``1.5 * 2**52`` there is room for negative ones. Integers of
 any size are the sum of two such numbers, which is rounded once, as the processor's own conversion is. Floats are
-converted so after a test that none is too large.
+converted so after a test that none is too large. LLVM must not add anything to the numbers that are subtracted: of
+``2**52 - 0.3`` no digit behind the point is left. It does so with ``fastmath``, although the sums here do not allow it,
+unless there is a fence between these and the kernel's.
 
 Numbers that are consecutive across the lanes, and those that become float32, are converted as integers of 32 bits,
 which processors do have instructions for, after a test that these hold them.
@@ -70,7 +72,7 @@ def near_integers_to_floats(lanes: VectorBuilder, numbers: ir.Value, signed: boo
     """Integers of up to 51 bits and, if they are *signed*, a sign as float64; unsigned ones may have 52 bits."""
     middle = lanes.splat(I64(_MIDDLE[signed]))
     moved = lanes.builder.bitcast(lanes.builder.add(numbers, middle), lanes.type_of(_F64))
-    return lanes.builder.fsub(moved, lanes.builder.bitcast(middle, moved.type))
+    return _fence(lanes, lanes.builder.fsub(moved, lanes.builder.bitcast(middle, moved.type)))
 
 
 def near_floats_to_integers(lanes: VectorBuilder, floats: ir.Value, signed: bool) -> ir.Value:
@@ -93,7 +95,12 @@ def _to_float64(lanes: VectorBuilder, numbers: ir.Value, signed: bool) -> ir.Val
     upper = as_float(builder.lshr(numbers, lanes.splat(I64(32))), _UPPER)
     lower = as_float(builder.and_(numbers, lanes.splat(I64(0xFFFFFFFF))), _MIDDLE[False])
     excess = float((1 << 84) + (1 << 52) + (1 << 63 if signed else 0))
-    return builder.fadd(builder.fsub(upper, lanes.splat(ir.Constant(_F64, excess))), lower)
+    return _fence(lanes, builder.fadd(builder.fsub(upper, lanes.splat(ir.Constant(_F64, excess))), lower))
+
+
+def _fence(lanes: VectorBuilder, floats: ir.Value) -> ir.Value:
+    """*floats*, as a value that sums are not rearranged across."""
+    return lanes.call(f"llvm.arithmetic.fence.{mangle(floats.type)}", floats.type, [floats])
 
 
 def _write_consecutive(

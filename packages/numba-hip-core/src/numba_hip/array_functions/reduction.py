@@ -103,8 +103,11 @@ class Reduce:
         to the last bit: the order of combination depends on *size* only. Dates, which have no zero, are combined with
         the first of them unless there is an *init*.
         """
-        check_unmasked(arr, "the array of a reduction")
-        shape = arr.shape if isinstance(arr, DeviceArray) else np.shape(arr)
+        if isinstance(arr, DeviceArray):
+            shape = arr.shape
+        else:
+            check_unmasked(arr, "the array of a reduction")
+            shape = np.shape(arr)
         if len(shape) != 1:
             raise TypeError(f"a reduction takes an array of one axis, got one of {len(shape)}")
         count: Any = shape[0] if size is None else size

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import llvmlite.binding as llvm
 import pytest
 from llvmlite import ir
@@ -104,7 +102,7 @@ def test_what_is_computed_is_there_before_it_is_used() -> None:
     function = read()
     join_quotients(function, size_of)
     for block in function.blocks:
-        known = {value for value, _ in itertools.pairwise([*block.instructions, None])}
+        known = set(block.instructions)
         for place, value in enumerate(block.instructions):
             operands = [operand for operand in value.operands if isinstance(operand, Instruction) and operand in known]
             assert all(block.instructions.index(operand) < place for operand in operands)

@@ -26,6 +26,7 @@ from hip_runtime.drivers.cpu.analyses.divisions import (
     divide_by_all,
     find_divided,
     in_order,
+    length_of,
     product_of,
 )
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
@@ -129,7 +130,7 @@ class _Address:
         for (value, factors), number in self.terms.items():
             divided = find_divided(value, division)
             if divided is not None:
-                rest = _length_of(value).times(Product(number, factors))
+                rest = length_of(value).times(Product(number, factors))
                 left[rest.arguments] += rest.number
                 replaced[value, factors] = divided
             elif distance not in factors and divide_by_all(value) == division:
@@ -173,12 +174,6 @@ def _factors(value: Value) -> list[tuple[Instruction, Argument]]:
         return []
     pairs = (value.operands, value.operands[::-1])
     return [(one, other) for one, other in pairs if isinstance(one, Instruction) and isinstance(other, Argument)]
-
-
-def _length_of(remainder: Value) -> Product:
-    division = divide(remainder, REMAINDERS)
-    assert division is not None
-    return division.by
 
 
 def _choices(by: Value) -> list[Value]:

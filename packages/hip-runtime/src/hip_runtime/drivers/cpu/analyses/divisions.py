@@ -103,5 +103,12 @@ def find_divided(value: Value, division: Division) -> Value | None:
     return division.divided if is_multiple else None
 
 
+def length_of(remainder: Value) -> Product:
+    """By what *remainder*, which is one, is divided."""
+    division = divide(remainder, REMAINDERS)
+    assert division is not None
+    return division.by
+
+
 def in_order(*arguments: Argument) -> tuple[Argument, ...]:
     return tuple(sorted(arguments, key=lambda argument: argument.index))

@@ -139,7 +139,8 @@ def _shift_left(value: Range, by: Range) -> Range | None:
     return (value[0] << by[0], value[1] << by[0]) if 0 <= by[0] == by[1] < _MOST_BITS else None
 
 
-def _multiply(left: Range, right: Range) -> Range:
+def multiply_ranges(left: Range, right: Range) -> Range:
+    """The range of products."""
     products = [one * other for one in left for other in right]
     return min(products), max(products)
 
@@ -173,7 +174,7 @@ _DERIVED: dict[str, Callable[..., Range | None]] = {
     "sub": lambda left, right: (left[0] - right[1], left[1] - right[0]),
     "or": _mix,
     "xor": _mix,
-    "mul": _multiply,
+    "mul": multiply_ranges,
     "sdiv": _divide,
     "udiv": _divide,
     "srem": _remain,

@@ -30,6 +30,12 @@ _MOST_INSTRUCTIONS = 10
 _MOST_CASES = 8
 
 
+def has_small_ifs(function: Function) -> bool:
+    """Whether *function* has such branches, at which lanes may part or not."""
+    entries = _count_entries(function)
+    return any(_find_ends(block, entries) is not None for block in function.blocks)
+
+
 def convert_ifs(function: Function, divergent: Collection[Block]) -> bool:
     """Convert such branches of *function*, among those of the blocks *divergent*; whether there were any."""
     converter = _Converter(function, set(divergent))
@@ -41,11 +47,9 @@ def convert_ifs(function: Function, divergent: Collection[Block]) -> bool:
 
 @dataclass
 class _Choice:
-    """A branch that ends in *join* whatever it takes: *sides* are what may run before. The join is entered from one of
-    *arms*, if the condition before that is the first that holds, else from *otherwise*."""
+    """From where the join is entered: one of *arms*, if the condition before that is the first that holds, else
+    *otherwise*."""
 
-    join: Block
-    sides: list[Block]
     arms: list[tuple[Value, Block]]
     otherwise: Block
 
@@ -57,7 +61,7 @@ class _Converter:
 
     def convert_next(self) -> bool:
         """Convert a branch, if there is one."""
-        entries = Counter(target for block in self._function.blocks for target in set(block.successors))
+        entries = _count_entries(self._function)
         for block in self._function.blocks:
             ends = _find_ends(block, entries) if block in self._divergent else None
             if ends is not None:
@@ -70,7 +74,7 @@ class _Converter:
         for side in sides:
             block.instructions += side.instructions[:-1]
             self._function.blocks.remove(side)
-        choice = _read_choice(block, end, join, sides)
+        choice = _read_choice(block, end, sides)
         for phi in join.phis:
             values = dict(zip(phi.targets, phi.operands, strict=True))
             chosen = _select(block, phi, choice, values)
@@ -94,6 +98,11 @@ class _Converter:
                     value.targets = [block if source is join else source for source in value.targets]
         if join in self._divergent:
             self._divergent.add(block)
+
+
+def _count_entries(function: Function) -> Counter[Block]:
+    """How many blocks of *function* lead to each."""
+    return Counter(target for block in function.blocks for target in set(block.successors))
 
 
 def _find_ends(block: Block, entries: Counter[Block]) -> tuple[Block, list[Block]] | None:
@@ -120,12 +129,12 @@ def _is_side(block: Block, entries: Counter[Block]) -> bool:
     return len(values) <= _MOST_INSTRUCTIONS and all(value.opcode in _COMPUTES for value in values)
 
 
-def _read_choice(block: Block, end: Instruction, join: Block, sides: list[Block]) -> _Choice:
+def _read_choice(block: Block, end: Instruction, sides: list[Block]) -> _Choice:
     """What *end* chooses, with its conditions computed in *block*."""
     arms = [target if target in sides else block for target in end.targets]
     if end.opcode == "br":
         taken, otherwise = arms
-        return _Choice(join, sides, [(end.operands[0], taken)], otherwise)
+        return _Choice([(end.operands[0], taken)], otherwise)
     number, (otherwise, *others) = end.operands[0], arms
     kind = number.type
     assert isinstance(kind, ir.IntType)
@@ -133,7 +142,7 @@ def _read_choice(block: Block, end: Instruction, join: Block, sides: list[Block]
         Instruction(I1, "icmp", [number, constant(kind, case)], "is.case", predicate="eq") for case in end.cases
     ]
     block.instructions += conditions
-    return _Choice(join, sides, list(zip(conditions, others, strict=True)), otherwise)
+    return _Choice(list(zip(conditions, others, strict=True)), otherwise)
 
 
 def _select(block: Block, phi: Instruction, choice: _Choice, values: dict[Block, Value]) -> Value:

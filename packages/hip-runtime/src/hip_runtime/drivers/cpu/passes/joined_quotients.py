@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from hip_runtime.drivers.cpu.analyses.address_terms import take_apart
-from hip_runtime.drivers.cpu.analyses.divisions import REMAINDERS, divide, divide_by_all, find_divided
+from hip_runtime.drivers.cpu.analyses.divisions import divide_by_all, find_divided, length_of
 from hip_runtime.drivers.cpu.analyses.known_ranges import constant
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
@@ -45,17 +45,11 @@ def _join(terms: Mapping[Value, int]) -> dict[Value, int] | None:
             continue
         for remainder, unit in terms.items():
             divided = find_divided(remainder, division)
-            if divided is not None and unit * _length_of(remainder) == scale:
+            if divided is not None and unit * length_of(remainder).number == scale:
                 rest = Counter({term: number for term, number in terms.items() if term not in (quotient, remainder)})
                 rest[divided] += unit
                 return _join(rest) or rest
     return None
-
-
-def _length_of(remainder: Value) -> int:
-    division = divide(remainder, REMAINDERS)
-    assert division is not None
-    return division.by.number
 
 
 def _write(block: Block, access: Instruction, terms: Mapping[Value, int], offset: int) -> Value:

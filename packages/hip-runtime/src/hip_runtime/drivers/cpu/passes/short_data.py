@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
-from hip_runtime.drivers.cpu.analyses.known_ranges import Range, constant
+from hip_runtime.drivers.cpu.analyses.known_ranges import Range, constant, multiply_ranges
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1, I32, I64
 
@@ -198,14 +198,10 @@ def _is_loaded(value: Value, depth: int) -> bool:
         return False
     if value.opcode == "load":
         return True
-    if value.opcode == "call" or not isinstance(value.type, ir.IntType):
-        return any(_is_loaded(operand, depth - 1) for operand in value.arguments) if value.opcode == "call" else False
-    return value.opcode != "phi" and any(_is_loaded(operand, depth - 1) for operand in value.operands)
-
-
-def _multiply(left: Range, right: Range) -> Range:
-    products = [one * other for one in left for other in right]
-    return min(products), max(products)
+    if value.opcode == "phi" or not isinstance(value.type, ir.IntType):
+        return False
+    operands = value.arguments if value.opcode == "call" else value.operands
+    return any(_is_loaded(operand, depth - 1) for operand in operands)
 
 
 def _shift_left(value: Range, by: Range) -> Range | None:
@@ -263,7 +259,7 @@ Derive = Callable[..., "Range | None"]
 _DERIVED: dict[str, Derive] = {
     "add": lambda left, right: (left[0] + right[0], left[1] + right[1]),
     "sub": lambda left, right: (left[0] - right[1], left[1] - right[0]),
-    "mul": _multiply,
+    "mul": multiply_ranges,
     "shl": _shift_left,
     "ashr": _shift_right,
     "lshr": _shift_in_zeros,

@@ -29,7 +29,7 @@ from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction
 from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, PTR, VOID, allocate
-from hip_runtime.drivers.cpu.passes.if_conversion import convert_ifs
+from hip_runtime.drivers.cpu.passes.if_conversion import convert_ifs, has_small_ifs
 from hip_runtime.drivers.cpu.vectorize.brought_conditions import bring_conditions
 from hip_runtime.drivers.cpu.vectorize.coarsen import CoarsenedFunction, count_rows
 from hip_runtime.drivers.cpu.vectorize.coherent import CoherentBranches, sink_conditions
@@ -452,6 +452,6 @@ class GangFunction:
 
     def _analyse(self) -> tuple[VectorShapes, dict[Block, Block]]:
         """The shapes if no lane takes an early exit, and the early exits, with the target that lanes continue at."""
-        if convert_ifs(self._graph, self._shapes({}).divergent):
+        if has_small_ifs(self._graph) and convert_ifs(self._graph, self._shapes({}).divergent):
             record(f"convert_ifs {self._name}", self._graph)
         return assume_early_exits(self._shapes, self._exits_on_data)

@@ -46,7 +46,6 @@ class Target:
     allowed_features: tuple[str, ...] = ()
     features: tuple[tuple[str, bool], ...] = ()
     generic: str | None = None
-    is_generic: bool = False
     code_object_version: int = CODE_OBJECT_V5
     since_llvm: int = 20
     max_block_threads: int = 1024
@@ -125,10 +124,7 @@ def _family(
 ) -> list[Target]:
     """The processors *names* (separated by blanks), which have all of these properties in common."""
     version = CODE_OBJECT_V6 if is_generic else CODE_OBJECT_V5
-    return [
-        Target(name, lds, waves[0], waves, features, (), generic, is_generic, version, since_llvm)
-        for name in names.split()
-    ]
+    return [Target(name, lds, waves[0], waves, features, (), generic, version, since_llvm) for name in names.split()]
 
 
 _WAVE64 = (64,)

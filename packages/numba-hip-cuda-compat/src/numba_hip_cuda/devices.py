@@ -11,7 +11,7 @@ import hip_runtime
 from hip_runtime import Buffer
 from hip_runtime.device import active_device
 from hip_runtime.errors import UnknownDeviceError
-from numba_hip.host.contexts import Context, DeviceScope
+from numba_hip.host.contexts import Context
 from numba_hip.host.memory_pointers import BufferMemory
 from numba_hip_cuda.standin_classes import Standin
 
@@ -103,11 +103,6 @@ def cuda_uuid(device: hip_runtime.Device) -> str:
     if len(known) <= _UUID_BYTES:  # ROCm fills the bytes with letters
         return f"GPU-{UUID(bytes=known.encode().ljust(_UUID_BYTES, bytes(1)))}"
     return f"GPU-{UUID(known)}"
-
-
-def context_of(device: hip_runtime.Device | DeviceScope) -> Context:
-    """The context of *device*. Each device has one, which always exists."""
-    return Context(device.device if isinstance(device, DeviceScope) else device)
 
 
 class ActiveContext:

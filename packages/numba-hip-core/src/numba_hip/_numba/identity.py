@@ -14,13 +14,8 @@ from numba.np.ufunc.dufunc import DUFunc
 
 from numba_hip.installed_packages import readable_path
 
-__all__ = ["Dispatcher", "definition_of", "dump", "is_numba_dispatcher", "load", "load_extensions", "python_identity",
+__all__ = ["Dispatcher", "definition_of", "dump", "load", "load_extensions", "python_identity",
            "registered_code"]  # fmt: skip
-
-
-def is_numba_dispatcher(value: object) -> bool:
-    """Whether *value* is a dispatcher of ``numba.njit``."""
-    return isinstance(value, Dispatcher)
 
 
 def dump(value: object) -> bytes:

@@ -249,11 +249,11 @@ class Dispatcher(Overloads, Explained, NumbaMethods):
             ready = self._prepare(configured, key, args, device)
         if ready.bind is not None and not self.launch_config_sensitive:
             configured.ready.recent = ready
-        launch, packing, loaded = ready[:3]
+        launch, loaded = ready[:2]
         for callback in configured.pre_launch_callbacks:
             callback(loaded.code, configured)
         try:
-            packed = b"".join([pack(value) for pack, value in zip(packing, args, strict=True)])
+            packed = b"".join([pack(value) for pack, value in zip(loaded.packing, args, strict=True)])
         except NOT_PACKED:
             packed = loaded.pack_exactly(args)
         return launch(packed, configured.config.grid, configured.handle, args)
@@ -278,11 +278,11 @@ class Dispatcher(Overloads, Explained, NumbaMethods):
         key = (device, *codes)
         known = configured.ready.get((*key, self._extents(configured.config)))
         ready = known or self._prepare(configured, key, passed, device, stand_ins)
-        launch, packing, loaded = ready[:3]
+        launch, loaded = ready[:2]
         for callback in configured.pre_launch_callbacks:
             callback(loaded.code, configured)
         try:
-            packed = b"".join([pack(value) for pack, value in zip(packing, passed, strict=True)])
+            packed = b"".join([pack(value) for pack, value in zip(loaded.packing, passed, strict=True)])
         except NOT_PACKED:
             packed = loaded.pack_exactly(passed)
         transfer.advise()
@@ -314,7 +314,7 @@ class Dispatcher(Overloads, Explained, NumbaMethods):
             self._warn_if_slow(loaded.code.argument_types, config)
         bind = None if stand_ins else binder(key[1:], loaded.kinds, loaded.packing)
         place = (*key, self._extents(config))
-        ready = configured.ready[place] = ReadyLaunch(started, loaded.packing, loaded, device, bind)
+        ready = configured.ready[place] = ReadyLaunch(started, loaded, device, bind)
         self._recent = None if warns or self.launch_config_sensitive else ready
         return ready
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hip_runtime import Device, Stream, current_device
@@ -13,7 +13,6 @@ from hip_runtime.launch_limits import dim3
 from hip_runtime.stream import find_stream
 from numba_hip.advisory_warnings import advise_on_grid
 from numba_hip.arguments.binding import Bind
-from numba_hip.arguments.packing import Packer
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.errors import SHORTENED, hide_frames, says_enough
 
@@ -97,10 +96,9 @@ def is_plain(given: Any) -> bool:
 
 
 class ReadyLaunch(NamedTuple):
-    """A kernel on a device, in blocks of one shape, with what packs the arguments of a launch, and what was loaded."""
+    """A kernel on a device, in blocks of one shape, with what was loaded."""
 
     launch: LaunchFunction
-    packers: Sequence[Packer]
     loaded: LoadedKernel
     device: Device
     bind: Bind | None
@@ -184,7 +182,7 @@ class ConfiguredKernel:
                 args = self.dispatcher.parameters.place(args, named)
             recent = self.ready.recent
             if recent is not None:
-                launch, _, loaded, device, bind = recent
+                launch, loaded, device, bind = recent
                 if device is current_device() and not self.dispatcher.extensions:
                     packed = bind(args)  # type: ignore[misc]
                     if packed is not None:

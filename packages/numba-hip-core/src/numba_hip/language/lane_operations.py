@@ -11,7 +11,7 @@ from numba.core.errors import TypingError
 from hip_runtime.said_names import our
 from numba_hip.language.stub import Lower, device_function, number_type
 
-I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
+I32, I64 = ir.IntType(32), ir.IntType(64)
 
 
 def _integer(function: str, argument: types.Type) -> types.Type:

@@ -20,7 +20,7 @@ from numba.core.errors import TypingError
 from hip_runtime.said_names import our
 from numba_hip.language.stub import given, number_type
 
-BIT, BYTE, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
+BYTE, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 MOST_ALIGNMENT = 4
 """The most bytes to which elements are known to be aligned that have as many or more, and are aligned at all."""

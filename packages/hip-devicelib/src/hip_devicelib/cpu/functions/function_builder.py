@@ -42,11 +42,11 @@ class FunctionBuilder(Code):
         """The LLVM type of the result."""
         return self.builder.function.function_type.return_type
 
-    def call_intrinsic(self, name: str, result: Any, *arguments: Any, types: tuple[Any, ...] | None = None) -> Any:
-        """A call of LLVM's intrinsic *name*, overloaded on *types*, by default on the type of the first argument."""
+    def call_intrinsic(self, name: str, result: Any, *arguments: Any) -> Any:
+        """A call of LLVM's intrinsic *name*, overloaded on the type of the first argument."""
         signature = ir.FunctionType(result, [argument.type for argument in arguments])
-        overloads = (arguments[0].type,) if types is None else types
-        return self.builder.call(self.builder.module.declare_intrinsic(name, overloads, signature), arguments)
+        function = self.builder.module.declare_intrinsic(name, (arguments[0].type,), signature)
+        return self.builder.call(function, arguments)
 
     def call_c(self, name: str, result: Any, *arguments: Any) -> Any:
         """A call of the C library's function *name*."""

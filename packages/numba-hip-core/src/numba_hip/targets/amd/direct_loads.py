@@ -11,7 +11,7 @@ from hip_devicelib.direct_loads import INTRINSIC, direct_load_widths, wait_opera
 from hip_devicelib.target import Target
 
 BIT, BYTE, I32 = ir.IntType(1), ir.IntType(8), ir.IntType(32)
-FLAT, GLOBAL, SHARED = ir.PointerType(BYTE), ir.PointerType(BYTE, 1), ir.PointerType(BYTE, 3)
+GLOBAL, SHARED = ir.PointerType(BYTE, 1), ir.PointerType(BYTE, 3)
 
 
 class AmdDirectLoader:

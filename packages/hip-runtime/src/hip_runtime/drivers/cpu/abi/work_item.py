@@ -39,12 +39,12 @@ class WorkItem:
         module: ir.Module,
         block: Dim3,
         wave_size: int,
-        arrays: Sequence[spmd.SharedArray] = (),
-        dynamic_limit: int | None = None,
-        waits_for_grid: bool = False,
-        stack_bytes: int | None = None,
-        observed: bool = False,
-        lengths: tuple[int, int] | None = None,
+        arrays: Sequence[spmd.SharedArray],
+        dynamic_limit: int | None,
+        waits_for_grid: bool,
+        stack_bytes: int | None,
+        observed: bool,
+        lengths: tuple[int, int] | None,
     ) -> None:
         self.module = module
         self.dynamic_limit = dynamic_limit

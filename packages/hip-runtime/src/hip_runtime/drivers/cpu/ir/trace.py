@@ -22,11 +22,6 @@ def record(stage: str, function: Function, note: Note | None = None) -> None:
         listener(stage, function, note)
 
 
-def is_traced() -> bool:
-    """Whether there are listeners: annotations are not worth computing otherwise."""
-    return bool(_listeners)
-
-
 @contextmanager
 def listening(*listeners: Listener) -> Iterator[None]:
     """Notify *listeners* of every pass within the block."""

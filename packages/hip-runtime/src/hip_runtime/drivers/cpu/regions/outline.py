@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any
 
 from llvmlite import ir
@@ -62,8 +61,7 @@ class RegionOutliner:
 
     def __init__(
         self, ctx: RegionContext, region: Region, state_places: StatePlaces, item: WorkItem,
-        hoisted: Mapping[Instruction, ir.Value], numbered: bool = False,
-        known: Mapping[Value, bool] = MappingProxyType({}),
+        hoisted: Mapping[Instruction, ir.Value], numbered: bool, known: Mapping[Value, bool],
     ) -> None:  # fmt: skip
         self._known = {condition: Constant(I1, str(int(holds)), int(holds)) for condition, holds in known.items()}
         self._ctx = ctx

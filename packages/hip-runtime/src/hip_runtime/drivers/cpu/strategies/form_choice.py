@@ -23,8 +23,6 @@ VECTORS = "vectors"
 AUTO = "auto"
 """The fastest form that can run the kernel."""
 
-FORMS = (AUTO, LOOP, REGIONS, VECTORS)
-
 CALLEES_STACK_LIMIT = 1 << 20
 """Bytes of stack that functions which are not inlined into the kernel may take."""
 

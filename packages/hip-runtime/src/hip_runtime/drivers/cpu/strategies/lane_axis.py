@@ -97,7 +97,7 @@ class AxisChoice:
 
     def __init__(
         self, function: Function, block: Dim3, size_of: SizeOf, width: int | None, tiles: bool,
-        estimated: Function | None = None,
+        estimated: Function | None,
     ) -> None:  # fmt: skip
         self._function = function
         self._estimated = estimated or function

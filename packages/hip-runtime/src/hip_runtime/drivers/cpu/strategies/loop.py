@@ -16,7 +16,7 @@ from hip_runtime.drivers.cpu.strategies.plan import Plan
 from hip_runtime.drivers.cpu.strategies.region import write_regions, write_spinning
 
 
-def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan, as_scalars: bool = False) -> Plan:
+def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan, as_scalars: bool) -> Plan:
     """A plan for a kernel that is read, as its loads may have to be frozen or its threads may spin; if so, it is
     written as regions, with *gangs*. So is one with loops whose start decides what indices mean, or with what the
     launch decides, a thread at a time. *as_scalars*: vectors were found to be slower, so LLVM should make none of the
@@ -36,7 +36,7 @@ def plan_loop(request: KernelRequest, reason: str, gangs: GangPlan, as_scalars: 
     return Plan(LOOP, told, graph.module, graph.item)
 
 
-def plan_unread_loop(request: KernelRequest, reason: str, as_scalars: bool = False) -> Plan:
+def plan_unread_loop(request: KernelRequest, reason: str, as_scalars: bool) -> Plan:
     """A plan for a kernel that cannot be read, which is called as it was handed in, see `plan_loop`."""
     has_lines = request.printed().has_lines
     module = request.take_module()

@@ -66,10 +66,10 @@ class GangBody:
 
     def __init__(
         self, function: Function, item: WorkItem, kind: ir.FunctionType, source: Any, layout: Any, width: int,
-        check_cost: bool = False, exact: bool = True, strides: Mapping[Argument, int] | None = None,
-        dense: DenseVersion | None = None, alone: Callable[[], Body] | None = None,
+        check_cost: bool, exact: bool, strides: Mapping[Argument, int], dense: DenseVersion | None,
+        alone: Callable[[], Body] | None,
     ) -> None:  # fmt: skip
-        self._strides = strides or {}
+        self._strides = strides
         self._dense = dense
         self._alone = alone
         self._function = function
@@ -104,13 +104,12 @@ class GangBody:
             return
         with builder.if_else(self._are_as_guessed(builder, arguments)) as (holds, otherwise):
             with otherwise, remarks.muted():
-                self._run_unlike(symbols, builder, place, arguments, blocks, made)
+                self._run_unlike(builder, place, arguments, blocks, made)
             with holds:
                 self._run(builder, place, arguments, blocks, guessed)
 
     def _run_unlike(
-        self, symbols: SymbolDeclarations, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value],
-        blocks: Blocks, made: GangFunction,
+        self, builder: ir.IRBuilder, place: ir.Value, arguments: Sequence[ir.Value], blocks: Blocks, made: GangFunction,
     ) -> None:  # fmt: skip
         """Run the threads of *blocks* where strides are not as guessed: in gangs such as *made*, or one by one."""
         if self._alone is not None and made.explain_unprofitable():
@@ -130,12 +129,10 @@ class GangBody:
         is_long = sum(1 for _ in self._function.instructions()) > _MOST_VERSIONED
         if not (self._strides or self._dense) or self._item.memory.totals is not None or is_long:
             return None
-        return self._make(symbols, self._copy(is_guessed=True), f"{GANG_FUNCTION}.guessed")
+        return self._make(symbols, self._copy_as_guessed(), f"{GANG_FUNCTION}.guessed")
 
-    def _copy(self, is_guessed: bool) -> Function:
-        """A copy of the kernel, as it is or as guessed."""
-        if not is_guessed:
-            return assume_strides(self._function, {})
+    def _copy_as_guessed(self) -> Function:
+        """A copy of the kernel, as guessed."""
         return assume_strides(self._function if self._dense is None else self._dense.function, self._strides)
 
     def _is_better(self, guessed: GangFunction, made: GangFunction) -> bool:

@@ -11,7 +11,7 @@ from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.analyses import double_width
-from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
+from hip_runtime.drivers.cpu.analyses.cfg import order_function
 from hip_runtime.drivers.cpu.ir.model import Function
 from hip_runtime.drivers.cpu.object_code.host_machine import has_mask_registers
 from hip_runtime.drivers.cpu.strategies import vector
@@ -479,7 +479,7 @@ def test_loops_of_few_iterations_are_unrolled_for_lanes(
 
     class Body(GangBody):
         def __init__(self, function: Function, *arguments: Any, **options: Any) -> None:
-            order = order_blocks(function.blocks[0], lambda block: block.successors)
+            order = order_function(function)
             has_array = any(value.opcode == "alloca" for value in function.instructions())
             seen.append((len({loop for inside in order.loops.values() for loop in inside}), has_array))
             super().__init__(function, *arguments, **options)

@@ -6,7 +6,7 @@ import llvmlite.binding as llvm
 import pytest
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
+from hip_runtime.drivers.cpu.analyses.cfg import order_function
 from hip_runtime.drivers.cpu.analyses.trip_counts import count_iterations, expect_iterations
 from hip_runtime.drivers.cpu.ir.model import Function
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
@@ -64,7 +64,7 @@ def _read(module: llvm.ModuleRef) -> Function:
 @pytest.mark.parametrize("name", COUNTS)
 def test_iterations_are_counted(name: str) -> None:
     function = _read(_module(name))
-    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    order = order_function(function)
     header = function.blocks[1]
     assert count_iterations(order.loops[header][0], header, 16) == COUNTS[name][-1]
 
@@ -72,7 +72,7 @@ def test_iterations_are_counted(name: str) -> None:
 def test_a_branch_the_other_way_round() -> None:
     """The loop goes on while the condition does not hold: at once it does."""
     function = _read(_module("counts", goes="done", ends="loop"))
-    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    order = order_function(function)
     assert count_iterations(order.loops[function.blocks[1]][0], function.blocks[1], 16) == 1
 
 
@@ -108,7 +108,7 @@ def test_a_loop_that_may_be_left_early(last: str, check: str, end: str, expected
     """The number of iterations is that of one that is not."""
     text = LEFT_EARLY.format(last=last, check=check, end=end)
     function = _read(llvm.parse_assembly(text, llvm.create_context()))
-    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    order = order_function(function)
     header = function.blocks[1]
     assert count_iterations(order.loops[header][0], header, 16) == expected
 
@@ -173,7 +173,7 @@ def test_loops_run_as_often_as_in_the_middle_of_those_around_them(
     last: str, rows: int | str, expected: dict[str, int]
 ) -> None:
     function = _nest(last, rows)
-    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    order = order_function(function)
     headers = order.headers()
     assert {headers[loop].name: count for loop, count in expect_iterations(order, 16).items()} == expected
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction
 
@@ -18,8 +19,16 @@ class Order:
     blocks: list[Block] = field(default_factory=list)
     loops: dict[Block, tuple[frozenset[Block], ...]] = field(default_factory=dict)
 
-    def headers(self) -> dict[frozenset[Block], Block]:
+    def header_of(self, loop: frozenset[Block]) -> Block:
+        """The block that *loop* is entered at."""
+        return self._headers[loop]
+
+    def headers(self) -> Mapping[frozenset[Block], Block]:
         """The block that each loop is entered at, those of outer loops first."""
+        return self._headers
+
+    @cached_property
+    def _headers(self) -> dict[frozenset[Block], Block]:
         found: dict[frozenset[Block], Block] = {}
         for block in self.blocks:
             for loop in self.loops[block]:
@@ -52,9 +61,19 @@ def order_blocks(entry: Block, successors: Successors) -> Order:
     return order
 
 
+def order_function(function: Function) -> Order:
+    """The order of the blocks that *function* can reach."""
+    return order_blocks(function.blocks[0], block_successors)
+
+
+def block_successors(block: Block) -> list[Block]:
+    """The successors of *block* that its terminator has."""
+    return block.successors
+
+
 def has_loop(function: Function) -> bool:
     """Whether *function* has a loop."""
-    return any(order_blocks(function.blocks[0], lambda block: block.successors).loops.values())
+    return any(order_function(function).loops.values())
 
 
 def _edges(block: Block, successors: Successors, inside: frozenset[Block], cut: frozenset[Block]) -> list[Block]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from llvmlite import ir
 
 from hip_devicelib.cpu.argument_reduction import TABLE
-from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
+from hip_runtime.drivers.cpu.analyses.cfg import order_function
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.control_flow import ControlFlow
@@ -88,7 +88,7 @@ def find_launch_values(function: Function) -> LaunchValues | None:
 class _Finder:
     def __init__(self, function: Function) -> None:
         self._function = function
-        self._order = order_blocks(function.blocks[0], lambda block: block.successors)
+        self._order = order_function(function)
         self._flow = ControlFlow(function)
         self.homes = {value: block for block in self._order.blocks for value in block.instructions}
         self.choices: dict[Block, Choice] = {}

@@ -110,7 +110,7 @@ def _find_indexed(loop: frozenset[Block], shapes: VectorShapes) -> set[Instructi
 def _depends_on_data(index: Value, loop: frozenset[Block], shapes: VectorShapes) -> bool:
     """Whether *index* is more than a constant, and than what counts the iterations of a loop in *loop* that has
     constant bounds."""
-    header = next(block for block in shapes.order.blocks if block in loop)
+    header = shapes.order.header_of(loop)
     waiting, seen = [index], {index}
     while waiting:
         value = waiting.pop()

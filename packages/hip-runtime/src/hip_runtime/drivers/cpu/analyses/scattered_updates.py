@@ -17,7 +17,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi.worker_memory import MOST_TABLES
 from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
-from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
+from hip_runtime.drivers.cpu.analyses.cfg import order_function
 from hip_runtime.drivers.cpu.analyses.chunk_totals import ACCESSES, REDUCIBLE, find_following, is_harmless, looks
 from hip_runtime.drivers.cpu.ir.model import Argument, Function, Instruction, Value
 
@@ -54,7 +54,7 @@ class ScatteredUpdates:
 
 def find_scattered_updates(function: Function) -> ScatteredUpdates | None:
     """The operations of *function* that may be done in tables, if there are any."""
-    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    order = order_function(function)
     used = {operand for value in function.instructions() for operand in value.operands}
     if any(looks(value, value in used) for value in function.instructions()):
         return None

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks
+from hip_runtime.drivers.cpu.analyses.cfg import block_successors, immediate_postdominators, order_function
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Function, Instruction, Value
 
 _IDEMPOTENT = frozenset("xchg and or max min umax umin fmax fmin".split())
@@ -43,12 +43,10 @@ def find_spin_loops(function: Function) -> list[SpinLoop]:
     """The spin loops of *function*."""
     if not any(_may_poll(value) for value in function.instructions()):
         return []
-    order = order_blocks(function.blocks[0], _successors)
-    position = {block: number for number, block in enumerate(order.blocks)}
+    order = order_function(function)
     search = _PollSearch(order.blocks)
     found = []
-    for loop in dict.fromkeys(loop for block in order.blocks for loop in order.loops[block]):
-        header = min(loop, key=position.__getitem__)
+    for loop, header in order.headers().items():
         poll = search.find_poll(loop, header)
         if poll is not None:
             latches = [block for block in order.blocks if block in loop and header in block.successors]
@@ -56,16 +54,12 @@ def find_spin_loops(function: Function) -> list[SpinLoop]:
     return found
 
 
-def _successors(block: Block) -> list[Block]:
-    return block.successors
-
-
 class _PollSearch:
     """Looks for polls in the loops of one function with the ordered *blocks*."""
 
     def __init__(self, blocks: list[Block]) -> None:
         self._homes = {value: block for block in blocks for value in block.instructions}
-        self._postdominators = immediate_postdominators(blocks, _successors)
+        self._postdominators = immediate_postdominators(blocks, block_successors)
         self._stores: dict[Value, list[Instruction]] = defaultdict(list)
         """Stores to local variables that are in memory, as in unoptimised code."""
         for value in self._homes:

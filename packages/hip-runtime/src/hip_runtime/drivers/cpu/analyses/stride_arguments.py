@@ -15,7 +15,7 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
-from hip_runtime.drivers.cpu.analyses.cfg import Order, order_blocks
+from hip_runtime.drivers.cpu.analyses.cfg import Order, order_function
 from hip_runtime.drivers.cpu.analyses.shape_rules import MAX_STRIDE
 from hip_runtime.drivers.cpu.analyses.trip_counts import count_iterations
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
@@ -50,7 +50,7 @@ class _Address:
 def guess_strides(function: Function, size_of: SizeOf, most: int = MAX_STRIDE) -> dict[Argument, int]:
     """The arguments of the kernel *function* that are the innermost distances of arrays which are not known when it is
     compiled, with the number of bytes that each of them probably is: one to *most* elements."""
-    guesser = _Guesser(order_blocks(function.blocks[0], lambda block: block.successors), size_of)
+    guesser = _Guesser(order_function(function), size_of)
     spans: dict[Argument, tuple[int, int, int]] = {}
     refused: set[Argument] = set()
     for value in function.instructions():
@@ -99,7 +99,7 @@ class _Guesser:
         """Those of loops whose number of iterations is not known."""
         self._threads: dict[Instruction, bool] = {}
         for block in order.blocks:
-            if order.loops[block] and _enters(block, order.loops[block][-1], order):
+            if order.loops[block] and order.header_of(order.loops[block][-1]) is block:
                 self._count(block, order.loops[block][-1])
 
     def _count(self, header: Block, loop: frozenset[Block]) -> None:
@@ -163,10 +163,6 @@ def _find_stride(product: Instruction) -> Argument | None:
         operand for operand in product.operands if isinstance(operand, Argument) and operand.type == ir.IntType(64)
     ]
     return found[0] if len(found) == 1 else None
-
-
-def _enters(header: Block, loop: frozenset[Block], order: Order) -> bool:
-    return next(block for block in order.blocks if block in loop) is header
 
 
 def _counts_from_zero(phi: Instruction, loop: frozenset[Block]) -> bool:

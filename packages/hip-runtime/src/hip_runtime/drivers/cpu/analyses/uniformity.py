@@ -15,14 +15,10 @@ from collections.abc import Callable
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
-from hip_runtime.drivers.cpu.analyses.cfg import Order, immediate_postdominators
+from hip_runtime.drivers.cpu.analyses.cfg import Order, block_successors, immediate_postdominators
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 
 _FROM_MEMORY = frozenset({"load", "atomicrmw", "cmpxchg", "alloca"})
-
-
-def _successors(block: Block) -> list[Block]:
-    return block.successors
 
 
 def _yields(block: Block) -> bool:
@@ -39,7 +35,7 @@ class Uniformity:
         self._order = order
         self._homes = homes
         self._position = {block: number for number, block in enumerate(order.blocks)}
-        self._postdominators = immediate_postdominators(order.blocks, _successors)
+        self._postdominators = immediate_postdominators(order.blocks, block_successors)
         self._is_settled = is_settled
         self._divergent_loops: set[frozenset[Block]] = set()
         self.free_running: set[frozenset[Block]] = set()

@@ -49,7 +49,7 @@ class UnitStrideLoops:
     def _leaves_at_end(self, loop: frozenset[Block]) -> bool:
         """Whether *loop* is left, and gone through again, from one block: then LLVM puts what branches decide in it
         under masks."""
-        header = next(block for block in self._shapes.order.blocks if block in loop)
+        header = self._shapes.order.header_of(loop)
         successors = self._shapes.successors
         ends = [block for block in loop if header in successors(block)]
         return len(ends) == 1 and any(target not in loop for target in successors(ends[0]))

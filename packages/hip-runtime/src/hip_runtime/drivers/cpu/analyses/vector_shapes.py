@@ -187,10 +187,7 @@ class VectorShapes:
         loops = self.order.loops[block]
         if block not in self.masked or not loops or len(sources) != 2:
             return False
-        return sum(source in loops[-1] for source in sources) == 1 and self._is_first(block, loops[-1])
-
-    def _is_first(self, block: Block, loop: frozenset[Block]) -> bool:
-        return next(found for found in self.order.blocks if found in loop) is block
+        return sum(source in loops[-1] for source in sources) == 1 and self.order.header_of(loops[-1]) is block
 
     def never_wraps(self, value: Value, block: Block) -> bool:
         """Whether an integer is strided without overflow in any lane, so that extending it keeps the stride."""

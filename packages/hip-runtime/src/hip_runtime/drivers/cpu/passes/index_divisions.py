@@ -13,7 +13,7 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
-from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
+from hip_runtime.drivers.cpu.analyses.cfg import order_function
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.known_ranges import KnownRanges, constant
 from hip_runtime.drivers.cpu.ir.model import Constant, Function, Instruction, Value
@@ -28,7 +28,7 @@ def write_index_divisions(function: Function) -> bool:
     if not any(_divides_by_number(value) for value in function.instructions()):
         return False
     writer = _Writer()
-    for block in order_blocks(function.blocks[0], lambda block: block.successors).blocks:
+    for block in order_function(function).blocks:
         block.instructions = [made for value in block.instructions for made in writer.write(value)]
     for value in function.instructions():  # a phi may have what is computed behind it
         value.operands = [writer.replaced.get(operand, operand) for operand in value.operands]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
-from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
+from hip_runtime.drivers.cpu.analyses.cfg import order_function
 from hip_runtime.drivers.cpu.analyses.known_ranges import constant
 from hip_runtime.drivers.cpu.analyses.loop_starts import LoopStarts, find_start
 from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
@@ -26,7 +26,7 @@ another, compares with a number below which it is surely not less; and how that 
 def decide_at_start(function: Function) -> bool:
     """Make what an index is at first a part of each comparison of it with a number by which *function* chooses a value
     in a loop where the index only grows; whether there are any."""
-    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    order = order_function(function)
     chosen = {value.operands[0] for value in function.instructions() if value.opcode == "select"}
     homes = {value: block for block in function.blocks for value in block.instructions}
     decided: dict[Value, Instruction] = {}

@@ -4,7 +4,7 @@ choose."""
 from __future__ import annotations
 
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
-from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
+from hip_runtime.drivers.cpu.analyses.cfg import order_function
 from hip_runtime.drivers.cpu.analyses.known_ranges import KnownRanges
 from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
 from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
@@ -14,7 +14,7 @@ def replace_known(function: Function, ranges: KnownRanges) -> None:
     """Replace the instructions of *function* whose operands decide what they are, given the *ranges* of some values,
     which afterwards has those of others, too. Branches stay."""
     replaced: dict[Value, Value] = {}
-    for block in order_blocks(function.blocks[0], lambda block: block.successors).blocks:
+    for block in order_function(function).blocks:
         for value in block.instructions:
             value.operands = [replaced.get(operand, operand) for operand in value.operands]
             if value.opcode == "phi":

@@ -15,7 +15,7 @@ from typing import Any
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
-from hip_runtime.drivers.cpu.analyses.cfg import Order, order_blocks
+from hip_runtime.drivers.cpu.analyses.cfg import Order, order_function
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.trip_counts import count_iterations, expect_iterations
 from hip_runtime.drivers.cpu.ir.model import Block, Function
@@ -36,7 +36,7 @@ _LOOP = "!llvm.loop"
 
 def find_steps(function: Function) -> list[str]:
     """The names of the blocks that end with the branch back of loops to be unrolled."""
-    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    order = order_function(function)
     waits = sum(map(_count_waits, order.blocks))
     headers = order.headers()
     found = []
@@ -58,7 +58,7 @@ def find_steps(function: Function) -> list[str]:
 def find_shared_walks(function: Function) -> list[str]:
     """The names of the blocks that are loops to be unrolled because they go through shared memory, as through a row of
     a tile: what does not depend on the row of threads is then loaded once for all of these."""
-    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    order = order_function(function)
     if not any(map(_count_waits, order.blocks)):
         return []
     found = []
@@ -80,7 +80,7 @@ def find_nests(function: Function) -> list[str]:
     how often these run. Only private arrays are worth it, which become values."""
     if not any(map(_has_private_memory, function.blocks)):
         return []
-    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    order = order_function(function)
     iterations = expect_iterations(order, _MOST_ITERATIONS)
     headers = order.headers()
     constant = [loop for loop in headers if count_iterations(loop, headers[loop], _MOST_ITERATIONS) is not None]
@@ -105,7 +105,7 @@ def _unrolled_size(loop: frozenset[Block], order: Order, iterations: Mapping[fro
 def has_short_loop(function: Function) -> bool:
     """Whether *function* has an innermost loop of few iterations, whose number depends on constants and on counters of
     loops around it alone."""
-    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    order = order_function(function)
     short = expect_iterations(order, _MOST_ITERATIONS)
     return any(loop in short for loop in _innermost(order.loops.values()))
 

@@ -14,7 +14,13 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.thread_states import SPINS, WAITS_FOR_BLOCK, WAITS_FOR_WAVE
-from hip_runtime.drivers.cpu.analyses.cfg import Order, immediate_postdominators, live_values, order_blocks
+from hip_runtime.drivers.cpu.analyses.cfg import (
+    Order,
+    immediate_postdominators,
+    live_values,
+    order_blocks,
+    order_function,
+)
 from hip_runtime.drivers.cpu.analyses.segments import Segments
 from hip_runtime.drivers.cpu.analyses.uniformity import Uniformity
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction
@@ -176,7 +182,7 @@ def insert_points(graph: RegionGraph, calls: Mapping[Block, Instruction]) -> Reg
 def _analyse(
     function: Function, calls: dict[Instruction, Block], joined: frozenset[Block] = frozenset()
 ) -> RegionGraph:  # fmt: skip
-    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    order = order_function(function)
     homes = {instruction: block for block in order.blocks for instruction in block.instructions}
     for call, resume in calls.items():
         homes[call] = resume

@@ -56,7 +56,7 @@ def _number(number: int) -> Constant:
 
 def _insert_counter(order: Order, loop: frozenset[Block]) -> Instruction:
     """The iteration number of *loop*, from 0."""
-    header = next(block for block in order.blocks if block in loop)
+    header = order.header_of(loop)
     counter = Instruction(_I32, "phi", [], "iteration")
     for source in order.blocks:
         if header in source.successors:

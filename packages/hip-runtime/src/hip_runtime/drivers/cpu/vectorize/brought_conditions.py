@@ -37,7 +37,7 @@ def bring_conditions(shapes: VectorShapes) -> bool:
 def _ends_loop(block: Block, shapes: VectorShapes) -> bool:
     """Whether *block* goes back to the beginning of a loop, which lanes may run without a mask until one leaves it."""
     loops = shapes.order.loops[block]
-    return bool(loops) and shapes.order.headers()[loops[-1]] in block.terminator.targets
+    return bool(loops) and shapes.order.header_of(loops[-1]) in block.terminator.targets
 
 
 def _bring(condition: Value, expected: bool, block: Block, shapes: VectorShapes) -> Value:

@@ -76,7 +76,7 @@ class CoherentBranches:
     def _version_loop(self, latch: Block, loop: frozenset[Block], shapes: VectorShapes) -> bool:
         """Version a loop that lanes leave at *latch* only, once they are out of bounds."""
         terminator = latch.terminator
-        header = next(block for block in shapes.order.blocks if block in loop)
+        header = shapes.order.header_of(loop)
         leaving = [(block, target) for block in loop for target in shapes.successors(block) if target not in loop]
         entering = [block for block in shapes.order.blocks if block not in loop and header in shapes.successors(block)]
         if len(leaving) != 1 or leaving[0][0] is not latch or header not in terminator.targets:

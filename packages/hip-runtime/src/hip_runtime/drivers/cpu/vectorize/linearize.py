@@ -53,9 +53,8 @@ def _find_exit(shapes: VectorShapes, members: set[Block]) -> Block | None:
 
 def _check_loops(shapes: VectorShapes) -> None:
     """Refuse masked loops with an entry that is not their header."""
-    position = {block: number for number, block in enumerate(shapes.order.blocks)}
     for block in shapes.order.blocks:
         for target in shapes.successors(block):
             for loop in shapes.order.loops[target]:
-                if block not in loop and loop <= shapes.masked and target is not min(loop, key=position.__getitem__):
+                if block not in loop and loop <= shapes.masked and target is not shapes.order.header_of(loop):
                     raise UnsupportedError("a loop that threads leave in different iterations has several entries")

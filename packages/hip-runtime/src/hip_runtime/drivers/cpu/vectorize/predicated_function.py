@@ -305,7 +305,7 @@ class PredicatedFunction:
         """Whether the edge from *block* to *target* is the only back edge of a masked loop. All lanes that are still in
         the loop take it together, and the values of the others are not used, so the phis need no blend."""
         for loop in self.shapes.order.loops[target]:
-            if block in loop and loop <= self.shapes.masked and target is min(loop, key=self._position.__getitem__):
+            if block in loop and loop <= self.shapes.masked and target is self.shapes.order.header_of(loop):
                 return sum(target in self.shapes.successors(member) for member in loop) == 1
         return False
 
@@ -363,7 +363,7 @@ class PredicatedFunction:
     def _leave_apart(self, header: Block) -> bool:
         """Whether lanes leave the masked loop at *header* in different iterations."""
         loops = self.shapes.order.loops[header]
-        loop = next(loop for loop in reversed(loops) if min(loop, key=self._position.__getitem__) is header)
+        loop = next(loop for loop in reversed(loops) if self.shapes.order.header_of(loop) is header)
         leaving = (block for block in loop if not loop.issuperset(self.shapes.successors(block)))
         return any(block in self.shapes.divergent for block in leaving)
 
@@ -410,8 +410,8 @@ class PredicatedFunction:
         )
         latches: dict[Block, list[tuple[ir.Block, Block]]] = {}
         for loop in sorted(loops, key=len):
-            first, last = min(loop, key=self._position.__getitem__), max(loop, key=self._position.__getitem__)
-            latches.setdefault(last, []).append((self.builder.append_basic_block("iterate"), first))
+            header, last = self.shapes.order.header_of(loop), max(loop, key=self._position.__getitem__)
+            latches.setdefault(last, []).append((self.builder.append_basic_block("iterate"), header))
         return latches
 
     def _write_masked(self, block: Block, following: ir.Block, *, is_header: bool) -> None:

@@ -203,7 +203,7 @@ def _may_pause(
 
 
 def _first(loop: frozenset[Block], shapes: VectorShapes) -> int:
-    return min(number for number, block in enumerate(shapes.order.blocks) if block in loop)
+    return shapes.order.blocks.index(shapes.order.header_of(loop))
 
 
 def _find_live(header: Block, shapes: VectorShapes) -> frozenset[Instruction]:

@@ -220,8 +220,7 @@ class _Listener:
 def _describe(instruction: Instruction, form: str, masked: bool, depth: int, stride: int) -> WrittenInstruction:
     opcode = instruction.opcode
     if opcode in ("load", "store"):
-        accessed = instruction.type if opcode == "load" else instruction.operands[0].type
-        memory = _memory_of(instruction.operands[-1])
+        accessed, memory = instruction.accessed, _memory_of(instruction.address)
         return WrittenInstruction(instruction.location, opcode, form, str(accessed), memory, masked, depth, stride)
     if opcode in ("atomicrmw", "cmpxchg"):
         operation = f"atomic {_SAID.get(instruction.operation, instruction.operation)}"

@@ -50,15 +50,11 @@ def looks(value: Instruction, is_used: bool) -> bool:
     """Whether *value* may be for finding out what threads of other blocks have done."""
     if value.opcode == "fence":
         return True
-    if value.opcode not in ACCESSES or is_in_block_memory(_address(value)):
+    if value.opcode not in ACCESSES or is_in_block_memory(value.address):
         return False
     if value.opcode == "atomicrmw":
         return is_used or value.volatile
     return value.volatile or value.atomic is not None
-
-
-def _address(access: Instruction) -> Value:
-    return access.operands[1 if access.opcode == "store" else 0]
 
 
 def _is_collectable(update: Instruction) -> bool:
@@ -112,7 +108,7 @@ def _may_follow(value: Instruction, update: Instruction, following: list[Instruc
 def is_harmless(value: Instruction) -> bool:
     """Whether *value* accesses no memory that other blocks see."""
     if value.opcode in ACCESSES:
-        return value.opcode != "fence" and is_in_block_memory(_address(value))
+        return value.opcode != "fence" and is_in_block_memory(value.address)
     if value.opcode != "call" or value.elementwise is not None:
         return True
     name = value.callee

@@ -214,7 +214,7 @@ def addresses(value: Instruction, behind: Sequence[Instruction]) -> bool:
     """Whether an access to memory among the instructions *behind*, which are in order, depends on *value* by its
     address."""
     derived = _derive(value, behind)
-    return any(user.opcode in ("load", "store") and user.operands[-1] in derived for user in behind)
+    return any(user.opcode in ("load", "store") and user.address in derived for user in behind)
 
 
 def is_compared(value: Instruction, behind: Sequence[Instruction]) -> bool:

@@ -69,7 +69,7 @@ def find_coherent_width(shapes: VectorShapes, width: int, least: int) -> int | N
     for block in shapes.order.blocks:
         for value in block.instructions:
             if value.opcode in ("load", "store"):
-                address = value.operands[-1]
+                address = value.address
                 is_apart |= address in derived and shapes.of(address, block) is VARYING
             elif not derived.isdisjoint(value.operands):
                 derived.add(value)

@@ -18,7 +18,7 @@ from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS, needs_active_lan
 from hip_runtime.drivers.cpu.analyses.free_instructions import find_free
 from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
 from hip_runtime.drivers.cpu.analyses.late_decisions import is_decided_late
-from hip_runtime.drivers.cpu.analyses.neighbours import Neighbours, accessed_type, find_neighbours
+from hip_runtime.drivers.cpu.analyses.neighbours import Neighbours, find_neighbours
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.recurrences import innermost_loops, latency
 from hip_runtime.drivers.cpu.analyses.row_loops import ROW, find_row_loops
@@ -168,7 +168,7 @@ def find_near(shapes: VectorShapes, size_of: Callable[[ir.Type], int], most: int
     found = set()
     for value, block in shapes.homes.items():
         if value.opcode in ("load", "store"):
-            accessed = value.type if value.opcode == "load" else value.operands[0].type
+            accessed = value.accessed
             shape = speculated_shape(shapes, speculated, value.operands[-1], block)
             nbytes = size_of(accessed)
             if shape is not VARYING and (0 < shape <= most * nbytes or shape == -nbytes):
@@ -283,7 +283,7 @@ class _Estimate:
         for block in loop:
             for value in block.instructions:
                 if value.opcode in ("load", "store"):
-                    nbytes = self._size_of(accessed_type(value))
+                    nbytes = self._size_of(value.accessed)
                     shape = self._shapes.of(value.operands[-1], block)
                     is_near = shape is not VARYING and nbytes < abs(shape) <= MAX_STRIDE * nbytes
                     if is_near and self._steps.step(value.operands[-1], loop) == nbytes:
@@ -340,7 +340,7 @@ class _Estimate:
         return alone, alone + _SCALARIZED - _OPAQUE
 
     def _access(self, value: Instruction, block: Block) -> tuple[float, float]:
-        accessed = value.type if value.opcode == "load" else value.operands[0].type
+        accessed = value.accessed
         address = value.operands[-1]
         loops = self._shapes.order.loops[block]
         step = self._steps.step(address, loops[-1]) if loops else 0

@@ -66,7 +66,7 @@ def find_joined(function: Function, size_of: SizeOf) -> Iterator[JoinedAddress]:
     for value in function.instructions():
         if value.opcode in ("load", "store") and not value.volatile and value.atomic is None:
             address = _Address(places)
-            apart = take_apart(value.operands[-1], size_of)
+            apart = take_apart(value.address, size_of)
             for term, scale in apart.in_order:
                 address.add(term, scale)
             if address.join():

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from hip_runtime.drivers.cpu.analyses.address_terms import take_apart
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
 from hip_runtime.drivers.cpu.analyses.loop_starts import find_decided
-from hip_runtime.drivers.cpu.analyses.neighbours import accessed_type, find_neighbours
+from hip_runtime.drivers.cpu.analyses.neighbours import find_neighbours
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Constant, Instruction, Value
@@ -48,7 +48,7 @@ def _find_merged(shapes: VectorShapes, size_of: SizeOf) -> frozenset[Instruction
         for store, group in groups.items():
             place = group.members.index(store)
             is_constant = isinstance(store.operands[0], Constant)
-            nbytes = place * size_of(accessed_type(store))
+            nbytes = place * size_of(store.accessed)
             if is_constant and len(group.members) >= _SHORTEST_RUN and nbytes % _STORED:
                 found.add(store)
     return frozenset(found)
@@ -59,7 +59,7 @@ def _near_addresses(block: Block, shapes: VectorShapes, size_of: SizeOf) -> Iter
     known: set[object] = set()
     for value in block.instructions:
         if value.opcode in ("load", "store"):
-            terms = take_apart(value.operands[-1], size_of).terms
+            terms = take_apart(value.address, size_of).terms
             if terms in known:
                 yield from _own_addresses(value, shapes.uses)
             known.add(terms)
@@ -67,7 +67,7 @@ def _near_addresses(block: Block, shapes: VectorShapes, size_of: SizeOf) -> Iter
 
 def _own_addresses(access: Instruction, uses: Counter[Value]) -> Iterator[Instruction]:
     """The computations of the address of *access* that are for that alone."""
-    address = access.operands[-1]
+    address = access.address
     while isinstance(address, Instruction) and address.opcode == "getelementptr" and uses[address] == 1:
         yield address
         address = address.operands[0]

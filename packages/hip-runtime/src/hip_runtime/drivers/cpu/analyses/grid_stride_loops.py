@@ -74,8 +74,8 @@ def count_iterations(loop: frozenset[Block], shapes: VectorShapes, size_of: Size
         part
         for block in loop - shapes.masked
         for value in block.instructions
-        if value.opcode in ("load", "store") and shapes.of(value.operands[-1], block) not in (0, VARYING)
-        for part, _ in take_apart(value.operands[-1], size_of).terms
+        if value.opcode in ("load", "store") and shapes.of(value.address, block) not in (0, VARYING)
+        for part, _ in take_apart(value.address, size_of).terms
         if isinstance(part.type, ir.PointerType)
     }
     return min(max(_PLACES // max(len(arrays), 1), 2), _MOST_ITERATIONS)
@@ -96,9 +96,9 @@ def _walks_far(
     for block in loop:
         for value in block.instructions:
             if value.opcode in ("load", "store"):
-                nbytes = size_of(value.type if value.opcode == "load" else value.operands[0].type)
-                step = unit_stride.step(value.operands[-1], loop)
-                if shapes.of(value.operands[-1], block) == nbytes and (
+                nbytes = size_of(value.accessed)
+                step = unit_stride.step(value.address, loop)
+                if shapes.of(value.address, block) == nbytes and (
                     step is None or abs(step) >= max(least, 2 * nbytes * width + 1)
                 ):
                     return True

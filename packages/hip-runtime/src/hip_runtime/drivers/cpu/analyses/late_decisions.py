@@ -20,7 +20,7 @@ def is_decided_late(block: Block, loop: frozenset[Block], shapes: VectorShapes, 
         value = waiting.pop()
         if not isinstance(value, Instruction) or shapes.homes.get(value) not in loop:
             continue
-        if value.opcode == "load" and steps.step(value.operands[-1], loop) is None:
+        if value.opcode == "load" and steps.step(value.address, loop) is None:
             return True
         if value.opcode != "phi" and not _is_chosen(value):
             waiting += set(value.operands) - seen

@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from llvmlite import ir
-
 from hip_runtime.drivers.cpu.analyses.address_terms import AddressTerms, Guess, take_apart
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.coherent_divisions import REPEATED
@@ -45,7 +43,7 @@ class Neighbours:
 
     def distance(self, size_of: SizeOf, member: Instruction) -> int:
         """How many bytes the first element is behind that of *member*, which is negative or nothing."""
-        return -self.members.index(member) * size_of(accessed_type(member))
+        return -self.members.index(member) * size_of(member.accessed)
 
 
 @dataclass(frozen=True)
@@ -85,16 +83,11 @@ def _group(
             yield from ((member, neighbours) for member in members)
 
 
-def accessed_type(access: Instruction) -> ir.Type:
-    """The type of what a load or a store accesses."""
-    return access.type if access.opcode == "load" else access.operands[0].type
-
-
 def addresses_behind(block: Block, neighbours: Neighbours) -> list[Instruction]:
     """What the addresses of *neighbours* take of the instructions behind the earliest of them, in order."""
     start = block.instructions.index(neighbours.earliest)
     behind = block.instructions[start:]
-    needed: set[Value] = {member.operands[-1] for member in neighbours.members}
+    needed: set[Value] = {member.address for member in neighbours.members}
     for value in reversed(behind):
         if value in needed:
             needed.update(value.operands)
@@ -120,8 +113,8 @@ def _split(
         if value.opcode not in ("load", "store") and not has_effect(value):
             continue
         suited = suits(value)
-        address = take(value.operands[-1]) if suited else None
-        key = None if address is None else (address.terms, str(accessed_type(value)))
+        address = take(value.address) if suited else None
+        key = None if address is None else (address.terms, str(value.accessed))
         access = _Access(value, place, 0 if address is None else address.offset)
         if value.opcode == "load" and not has_effect(value):
             yield stores
@@ -150,7 +143,7 @@ def _runs(accesses: Iterable[_Access], size_of: SizeOf) -> Iterator[list[_Access
             if access.instruction.opcode == "store":  # of which the last one counts
                 return
             continue
-        if run and apart != size_of(accessed_type(access.instruction)):
+        if run and apart != size_of(access.instruction.accessed):
             yield run
             run = []
         run.append(access)

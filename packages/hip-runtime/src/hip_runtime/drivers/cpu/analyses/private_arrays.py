@@ -76,7 +76,7 @@ def _describe(alloca: Instruction, users: dict[Value, list[Instruction]], size_o
         address = waiting.pop()
         for user in users.get(address, []):
             if user.opcode in _ACCESSES and _is_address_only(user, address):
-                sizes.add(size_of(_accessed_type(user)))
+                sizes.add(size_of(user.accessed))
                 accesses.append(user)
             elif user.callee.startswith("llvm.memset.") and _is_address_only(user, address):
                 fills.append(user)
@@ -104,12 +104,6 @@ def _is_address_only(user: Instruction, address: Value) -> bool:
     """Whether *user* accesses the memory at *address*, and does nothing else with that."""
     position = 1 if user.opcode == "store" else 0
     return [number for number, operand in enumerate(user.operands) if operand is address] == [position]
-
-
-def _accessed_type(access: Instruction) -> ir.Type:
-    if access.opcode == "load":
-        return access.type
-    return access.operands[0 if access.opcode == "store" else 1].type
 
 
 def _steps_over_elements(address: Instruction, nbytes: int, size_of: SizeOf) -> bool:

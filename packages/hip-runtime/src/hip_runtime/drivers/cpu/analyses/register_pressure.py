@@ -53,8 +53,8 @@ def _takes_lanes_apart(value: Instruction, block: Block, shapes: VectorShapes, s
     often or for some lanes only."""
     if value.opcode not in ("load", "store"):
         return False
-    step = shapes.of(value.operands[-1], block)
-    accessed = size_of(value.type if value.opcode == "load" else value.operands[0].type)
+    step = shapes.of(value.address, block)
+    accessed = size_of(value.accessed)
     if step is VARYING:
         return block in shapes.masked or bool(shapes.order.loops[block]) or accessed < _LEAST_GATHERED
     return step not in (0, accessed)

@@ -24,7 +24,7 @@ def streams_rows(shapes: VectorShapes) -> bool:
         return False
     contiguous = find_contiguous(shapes, shapes.size_of)
     return all(
-        value in contiguous or shapes.of(value.operands[-1], block) == 0
+        value in contiguous or shapes.of(value.address, block) == 0
         for value, block in shapes.homes.items()
         if value.opcode in _ACCESSES
     ) and not any(needs_active_lane(value) and value.opcode in _OTHERS for value in shapes.homes)

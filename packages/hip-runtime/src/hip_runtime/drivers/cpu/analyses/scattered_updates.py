@@ -71,7 +71,7 @@ def find_scattered_updates(function: Function) -> ScatteredUpdates | None:
                 arrays.append(UpdatedArray(argument, value))
             updates.append(value)
             for other in find_following(value, order):
-                if other.opcode in ACCESSES and not is_in_block_memory(_address(other)):
+                if other.opcode in ACCESSES and not is_in_block_memory(other.address):
                     accesses.setdefault(other, set()).add(number)
                 elif not is_harmless(other):
                     return None
@@ -95,7 +95,3 @@ def _updated_argument(value: Instruction) -> Argument | None:
         return None
     is_integer = isinstance(value.type, ir.IntType) and value.type.width in (8, 16, 32, 64)
     return find_argument(value.operands[0]) if is_integer or isinstance(value.type, _KINDS) else None
-
-
-def _address(access: Instruction) -> Value:
-    return access.operands[1 if access.opcode == "store" else 0]

@@ -56,11 +56,11 @@ def guess_strides(function: Function, size_of: SizeOf, most: int = MAX_STRIDE) -
     for value in function.instructions():
         if value.opcode not in ("load", "store") or value.volatile or value.atomic is not None:
             continue
-        address = guesser.take_apart(value.operands[-1])
+        address = guesser.take_apart(value.address)
         if address.base is None or not address.strides:
             continue
         inner = max(address.strides, key=lambda argument: argument.index)
-        nbytes = size_of(value.type if value.opcode == "load" else value.operands[0].type)
+        nbytes = size_of(value.accessed)
         end, known, axes = spans.get(inner, (0, nbytes, 0))
         if (
             inner not in address.of_threads

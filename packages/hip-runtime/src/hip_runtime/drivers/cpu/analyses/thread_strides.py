@@ -56,8 +56,7 @@ class ThreadStrides:
         return stores > 0 and others <= _COMPUTED_PER_LOAD * loads + _COMPUTED_PER_STORE * stores
 
     def _elements(self, access: Instruction) -> int | None:
-        accessed = access.type if access.opcode == "load" else access.operands[0].type
-        stride, nbytes = self.of(access.operands[-1]), self._size_of(accessed)
+        stride, nbytes = self.of(access.address), self._size_of(access.accessed)
         return None if stride is None or stride % nbytes else stride // nbytes
 
     def of(self, value: Value) -> int | None:

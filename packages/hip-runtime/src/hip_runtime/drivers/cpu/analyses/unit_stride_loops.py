@@ -61,11 +61,10 @@ class UnitStrideLoops:
             return not needs_active_lane(value) or value.opcode in ("sdiv", "udiv", "srem", "urem")
         if value.volatile or value.atomic is not None:
             return False
-        step = self.step(value.operands[-1], loop)
-        accessed = value.type if value.opcode == "load" else value.operands[0].type
-        if is_private_address(value.operands[-1]):  # whose elements may be further apart, see `private_arrays`
+        step = self.step(value.address, loop)
+        if is_private_address(value.address):  # whose elements may be further apart, see `private_arrays`
             return bool(step)
-        return step == self._size_of(accessed) or (step == 0 and value.opcode == "load")
+        return step == self._size_of(value.accessed) or (step == 0 and value.opcode == "load")
 
     def _is_header(self, phi: Instruction, loop: frozenset[Block]) -> bool:
         return any(source not in loop for source in phi.targets)

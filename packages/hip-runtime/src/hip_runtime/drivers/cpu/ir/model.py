@@ -123,6 +123,18 @@ class Instruction(Value):
         return self.operands[:-1]
 
     @property
+    def accessed(self) -> ir.Type:
+        """The type of what a load, a store or an atomic operation finds in memory, or writes there."""
+        if self.opcode == "load":
+            return self.type
+        return self.operands[0 if self.opcode == "store" else 1].type
+
+    @property
+    def address(self) -> Value:
+        """The address that a load, a store or an atomic operation accesses."""
+        return self.operands[1 if self.opcode == "store" else 0]
+
+    @property
     def elementwise(self) -> Function | None:
         """The called function, if all that it does is to compute a number from numbers."""
         return self.call.elementwise if self.call is not None else None

@@ -77,8 +77,7 @@ class _Places:
         return self._found[access]
 
     def _locate(self, access: Instruction) -> _Place | None:
-        address = take_apart(access.operands[-1], self._size_of)
-        accessed = access.type if access.opcode == "load" else access.operands[0].type
+        address = take_apart(access.address, self._size_of)
         stride = 0
         terms = []
         for value, scale in address.terms:
@@ -88,7 +87,7 @@ class _Places:
                 return None
             else:
                 terms.append((value, scale))
-        return _Place(frozenset(terms), stride, address.offset, self._size_of(accessed)) if stride > 0 else None
+        return _Place(frozenset(terms), stride, address.offset, self._size_of(access.accessed)) if stride > 0 else None
 
     def _is_index(self, value: Value) -> bool:
         """Whether *value* is the index of the thread, as a number of 64 bits."""
@@ -132,7 +131,7 @@ class _Barrier:
         """Whether *first*, which is before the barrier, may come after *second* of any thread before."""
         if first.opcode == second.opcode == "load":
             return True
-        one, other = first.operands[-1], second.operands[-1]
+        one, other = first.address, second.address
         if is_private(one) or is_private(other) or not may_overlap(one, other):
             return True
         earlier, later = self._places.find(first), self._places.find(second)

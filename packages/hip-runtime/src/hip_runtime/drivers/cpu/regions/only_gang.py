@@ -34,7 +34,7 @@ def count_lanes(region: Region, active: int, item: WorkItem, plan: GangPlan, str
 
 def _uses_block_memory(region: Region) -> bool:
     return any(
-        is_in_block_memory(value.operands[-1])
+        is_in_block_memory(value.address)
         for block in region.blocks
         for value in block.instructions
         if value.opcode in _ACCESSES

@@ -74,7 +74,7 @@ def _find_reachable(block: Block, inside: Collection[Block]) -> list[Block]:
 def _overlap(store: Instruction, access: Instruction) -> bool:
     if access.opcode not in ("load", "store"):
         return False
-    return may_overlap(store.operands[1], access.operands[-1])
+    return may_overlap(store.operands[1], access.address)
 
 
 def mark_independent(blocks: Sequence[ir.Block], variables: set[ir.Value]) -> ir.values.MDValue:

@@ -120,8 +120,8 @@ class _RegionReader:
         """Whether *value* may be in such a region; an access is remembered."""
         if value.opcode not in _ACCESSES:
             return value.elementwise is None and (value.opcode == "synchronise" or not has_effect(value))
-        kind = value.type if value.opcode == "load" else value.operands[0].type
-        pointer, nbytes = value.operands[-1], self._size_of(kind)
+        kind, pointer = value.accessed, value.address
+        nbytes = self._size_of(kind)
         if value.volatile or value.atomic or vector_bytes() % nbytes or not isinstance(kind, _ELEMENTS) or kind == I1:
             return False
         self._sizes.add(nbytes)

@@ -55,10 +55,10 @@ def _rewrite(value: Instruction, place: Value, item: WorkItem, size_of: SizeOf, 
     """*value*, behind what its address is computed by if it is an access: from *place*, the number of the lane."""
     if value.opcode not in ("load", "store"):
         return [value]
-    found = find_shared_place(value.operands[-1], item, size_of)
+    found = find_shared_place(value.address, item, size_of)
     if found is None:  # what is kept from another region
         return [value]
-    nbytes = size_of(value.type if value.opcode == "load" else value.operands[0].type)
+    nbytes = size_of(value.accessed)
     kind = ir.ArrayType(I8, nbytes)
     element = Instruction(PTR, "getelementptr", [found.base, place], source_type=kind)
     offset = _number(I64, found.offset - phase * nbytes & (1 << 64) - 1)

@@ -65,9 +65,7 @@ def _count(instruction: Instruction, counts: list[int]) -> None:
         element = kind.element if isinstance(kind, ir.VectorType) else kind
         counts[FLOAT64 if isinstance(element, ir.DoubleType) else FLOAT32] += operations * lanes
     if instruction.opcode in ("load", "store"):
-        counts[BYTES] += size_in_memory(
-            instruction.type if instruction.opcode == "load" else instruction.operands[0].type
-        )
+        counts[BYTES] += size_in_memory(instruction.accessed)
 
 
 def _count_function(function: Function, counts: list[int]) -> None:

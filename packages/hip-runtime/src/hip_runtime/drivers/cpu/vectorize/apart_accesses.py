@@ -9,7 +9,6 @@ from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.indirect_addresses import find_indirect_address
 from hip_runtime.drivers.cpu.analyses.neighbours import (
     Neighbours,
-    accessed_type,
     addresses_behind,
     find_neighbours,
     guess_index,
@@ -211,13 +210,13 @@ class ApartAccesses(SingleLane):
 
     def _most_at_once(self, access: Instruction) -> int:
         is_load = access.opcode == "load"
-        return most_neighbours(accessed_type(access), self.lanes.width, self.mask is not None, is_load)
+        return most_neighbours(access.accessed, self.lanes.width, self.mask is not None, is_load)
 
     def is_apart(self, access: Instruction) -> bool:
         """Whether *access* loads or stores numbers at places that lanes have apart, and does nothing else."""
         if access.opcode not in ("load", "store") or access.volatile or access.atomic or access.meets_tables:
             return False
-        kind, pointer = accessed_type(access), access.operands[-1]
+        kind, pointer = access.accessed, access.operands[-1]
         if not _is_number(kind) or is_private_address(pointer) or self.accessing_lane(kind, pointer) is not None:
             return False
         if access.opcode == "store" and self._gives_places:

@@ -134,7 +134,7 @@ def _diverges(value: Instruction, shapes: VectorShapes) -> bool:
 
 
 def _gathers(value: Instruction, shapes: VectorShapes) -> bool:
-    return value.opcode == "load" and shapes.of(value.operands[-1], shapes.homes[value]) is VARYING
+    return value.opcode == "load" and shapes.of(value.address, shapes.homes[value]) is VARYING
 
 
 def _is_taken_apart(value: Instruction, shapes: VectorShapes) -> bool:

@@ -35,9 +35,9 @@ def gains_by_width(shapes: VectorShapes, item: WorkItem, size_of: SizeOf, width:
     if item.memory.totals is not None or item.memory.tables is not None or any(shapes.order.loops.values()):
         return False
     accessed = [
-        value.type if value.opcode == "load" else value.operands[0].type
+        value.accessed
         for value, block in shapes.homes.items()
-        if value.opcode in ("load", "store") and shapes.of(value.operands[-1], block) != 0
+        if value.opcode in ("load", "store") and shapes.of(value.address, block) != 0
     ]
     return len(shapes.homes) <= _MOST_INSTRUCTIONS and all(size_of(kind) <= _WIDEST for kind in accessed)
 

@@ -98,13 +98,12 @@ def split_rows(
 
 def _gathers(shapes: VectorShapes) -> bool:
     """Whether any access is neither contiguous nor to the same place in all lanes."""
-    for block in shapes.order.blocks:
-        for value in block.instructions:
-            if value.opcode in ("load", "store"):
-                accessed = value.type if value.opcode == "load" else value.operands[0].type
-                if shapes.of(value.operands[-1], block) not in (0, size_in_memory(accessed)):
-                    return True
-    return False
+    return any(
+        shapes.of(value.address, block) not in (0, size_in_memory(value.accessed))
+        for block in shapes.order.blocks
+        for value in block.instructions
+        if value.opcode in ("load", "store")
+    )
 
 
 def _knows_first(shapes: VectorShapes) -> bool:

@@ -114,12 +114,12 @@ class CellWidener(Widener):
         """The cells that *instruction* accesses, if it is written so."""
         if instruction.opcode not in ("load", "store") or instruction.volatile or instruction.atomic:
             return None
-        kind = instruction.type if instruction.opcode == "load" else instruction.operands[0].type
+        kind = instruction.accessed
         if self.only_lane(self.shapes.homes[instruction]) is not None or isinstance(
             kind, ir.LiteralStructType | ir.ArrayType
         ):
             return None
-        return self._find_cells(kind, instruction.operands[-1])
+        return self._find_cells(kind, instruction.address)
 
     def _find_cells(self, kind: ir.Type, pointer: Value) -> Cells | None:
         """The cells with elements of *kind* from *pointer* on, one for each lane, if that is a constant place in a

@@ -195,7 +195,7 @@ def _may_pause(
                 stores = value.opcode == "store"
                 if (stores and block in before) or value.volatile or value.atomic is not None:
                     return False
-                if not is_kernel_memory(value.operands[-1], kernel_arguments):
+                if not is_kernel_memory(value.address, kernel_arguments):
                     return False
             elif value.elementwise is None and has_effect(value):
                 return False

@@ -186,7 +186,7 @@ class UpdateTables:
         """Before lanes do *access*: do what is in tables for its memory. `update` looks at that itself."""
         if self.serves(code, access):
             return
-        address = access.operands[1 if access.opcode == "store" else 0]
+        address = access.address
         value = access.operands[0] if access.opcode == "store" else access
         kind = access.operands[1].type if access.opcode == "atomicrmw" else value.type
         shape, pending = code.shapes.of(address, code.block), code.pending

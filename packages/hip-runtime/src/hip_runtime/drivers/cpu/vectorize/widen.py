@@ -45,7 +45,10 @@ from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_co
 from hip_runtime.drivers.cpu.vectorize.vector_builder import mangle
 from hip_runtime.drivers.cpu.vectorize.wave_operations import write_wave_operation
 
-_ELEMENTWISE = BINARY | CASTS | frozenset({"fneg", "freeze", "icmp", "fcmp"})
+_OWN = frozenset({ROW, AGREE, FIRST, PARAMETER, RAMP, RESULT, "fence"})
+"""Opcodes of what is written in one way for all gangs."""
+
+_ELEMENTWISE = BINARY | CASTS | frozenset({"fneg", "freeze", "icmp", "fcmp", "extractvalue", "insertvalue"})
 _SCALAR_LAST = ("llvm.abs.", "llvm.ctlz.", "llvm.cttz.", "llvm.powi.", "llvm.is.fpclass.")
 """Intrinsics whose last argument stays a scalar."""
 
@@ -112,61 +115,74 @@ class Widener(MemoryAccesses):
 
     def _write_result(self, instruction: Instruction, shape: Shape) -> ir.Value | None:
         """Write *instruction*, whose value has *shape*; returns what it has become, if it has a value."""
-        opcode = instruction.opcode
-        result: ir.Value | None
-        if opcode == "load" and not (instruction.volatile or instruction.atomic) and shape is VARYING:
-            result = self.write_load(instruction)
-        elif opcode == ROW:
-            result = self.load_rows(instruction)
-        elif opcode == "store" and not (instruction.volatile or instruction.atomic):
+        opcode, is_plain = instruction.opcode, not (instruction.volatile or instruction.atomic)
+        if opcode in _OWN or instruction.callee in spmd.WAVE_WIDE:
+            return self._write_own(instruction)
+        if opcode == "store" and is_plain:
             self.write_store(instruction)
-            result = None
-        elif opcode == AGREE:
-            result = write_uniform_condition(self, instruction.operands[0], instruction.predicate == "true")
-        elif opcode in (FIRST, PARAMETER, RAMP):
-            result = self.scalar(instruction.operands[0])
-        elif opcode == RESULT:
-            result = self.builder.store(self.vector(instruction.operands[0]), self.arguments[-1])
-        elif opcode == "fence":
-            result = write_instruction(self.builder, instruction, [])
-        elif instruction.callee in spmd.WAVE_WIDE:
-            result = write_wave_operation(self, instruction)
-        elif instruction.callee == spmd.LANE and shape == 1 and self.lanes.width == self.item.wave_size:
-            result = I32(0)
-        elif opcode in ("atomicrmw", "cmpxchg") and shape is not VARYING:
-            result = self._update_alone(instruction)
-        elif instruction.type != VOID and shape is not VARYING:
-            plain = as_base(instruction) if shape or self._has_strided(instruction) else instruction
-            result = write_instruction(self.builder, plain, [self.scalar(value) for value in instruction.operands])
-        elif self.lane is not None and is_computed_alone(instruction):
-            result = self.compute_alone(instruction, self.lane)
-        elif opcode == "icmp" and is_linear(self, instruction):
-            result = write_linear_mask(self, instruction)
-        elif is_long_conversion(instruction):
-            result = self._convert(instruction)
-        elif opcode in _ELEMENTWISE:
-            result = self._write_elementwise(instruction)
-        elif opcode == "select":
-            result = self._select(instruction)
-        elif opcode == "getelementptr":
-            result = self._address(instruction)
-        elif opcode in ("extractvalue", "insertvalue"):
-            result = self._write_elementwise(instruction)
-        elif opcode == "call" and is_arithmetic(instruction.callee) and self._has_vector_form(instruction):
-            result = self._call(instruction)
-        elif instruction.elementwise is not None and (variant := self._variant(instruction.elementwise)) is not None:
+            return None
+        if opcode == "load" and is_plain and shape is VARYING:
+            return self.write_load(instruction)
+        if opcode in ("atomicrmw", "cmpxchg") and shape is not VARYING:
+            return self._update_alone(instruction)
+        if instruction.type != VOID and shape is not VARYING:
+            return self._write_uniform(instruction, shape)
+        return self._write_lanes(instruction)
+
+    def _write_own(self, instruction: Instruction) -> ir.Value | None:
+        """Write an instruction that is one for the whole gang, whatever its operands are."""
+        opcode = instruction.opcode
+        if opcode == ROW:
+            return self.load_rows(instruction)
+        if opcode == AGREE:
+            return write_uniform_condition(self, instruction.operands[0], instruction.predicate == "true")
+        if opcode == RESULT:
+            return self.builder.store(self.vector(instruction.operands[0]), self.arguments[-1])
+        if opcode == "fence":
+            return write_instruction(self.builder, instruction, [])
+        if opcode == "call":
+            return write_wave_operation(self, instruction)
+        return self.scalar(instruction.operands[0])
+
+    def _write_uniform(self, instruction: Instruction, shape: Shape) -> ir.Value:
+        """Write *instruction* for the first lane; what the others have follows by its *shape*."""
+        if instruction.callee == spmd.LANE and shape == 1 and self.lanes.width == self.item.wave_size:
+            return I32(0)
+        plain = as_base(instruction) if shape or self._has_strided(instruction) else instruction
+        return write_instruction(self.builder, plain, [self.scalar(value) for value in instruction.operands])
+
+    def _write_lanes(self, instruction: Instruction) -> ir.Value | None:
+        """Write *instruction* as one on vectors, if it can be."""
+        opcode = instruction.opcode
+        if self.lane is not None and is_computed_alone(instruction):
+            return self.compute_alone(instruction, self.lane)
+        if opcode == "icmp" and is_linear(self, instruction):
+            return write_linear_mask(self, instruction)
+        if is_long_conversion(instruction):
+            return self._convert(instruction)
+        if opcode in _ELEMENTWISE:
+            return self._write_elementwise(instruction)
+        if opcode == "select":
+            return self._select(instruction)
+        if opcode == "getelementptr":
+            return self._address(instruction)
+        if opcode == "call" and is_arithmetic(instruction.callee) and self._has_vector_form(instruction):
+            return self._call(instruction)
+        if instruction.elementwise is not None and (variant := self._variant(instruction.elementwise)) is not None:
             mask = self.lanes.all_lanes() if self.mask is None else self.mask
-            result = self.builder.call(variant, [*map(self.vector, instruction.arguments), mask])
-        elif is_uniform_load(instruction, self.block, self.shapes):
+            return self.builder.call(variant, [*map(self.vector, instruction.arguments), mask])
+        return self._write_combined(instruction)
+
+    def _write_combined(self, instruction: Instruction) -> ir.Value | None:
+        """Write *instruction* once for all lanes, if these can share it, or else lane by lane."""
+        if is_uniform_load(instruction, self.block, self.shapes):
             self.form = remarks.COMBINED
             loaded = write_instruction(self.builder, instruction, [self.scalar(instruction.operands[0])])
-            result = self.lanes.splat(loaded)
-        elif is_combinable(instruction, self.block, self.shapes):
+            return self.lanes.splat(loaded)
+        if is_combinable(instruction, self.block, self.shapes):
             self.form = remarks.COMBINED
-            result = write_uniform_atomic(self, instruction)
-        else:
-            result = self.scalarize(instruction)
-        return result
+            return write_uniform_atomic(self, instruction)
+        return self.scalarize(instruction)
 
     def _has_strided(self, instruction: Instruction) -> bool:
         """Whether the lanes' operands differ, even if the result does not."""

@@ -25,8 +25,9 @@ from hip_runtime.drivers.cpu.regions.private_layout import scatters_privately
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 from hip_runtime.drivers.cpu.regions.storage import STACK_LIMIT
 from hip_runtime.drivers.cpu.regions.stretched_threads import stretch_threads
-from hip_runtime.drivers.cpu.vectorize.gang_function import GANG_FUNCTION, GangFunction
+from hip_runtime.drivers.cpu.vectorize.gang_function import GangFunction
 from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs, run_gangs
+from hip_runtime.drivers.cpu.vectorize.gang_options import GANG_FUNCTION, GangOptions
 from hip_runtime.drivers.cpu.vectorize.gang_widths import make_gang
 from hip_runtime.drivers.cpu.vectorize.shared_cells import CellGangs
 from hip_runtime.drivers.cpu.vectorize.suspension import BEHIND_LOOP, NOT_SUSPENDED
@@ -242,9 +243,11 @@ class GangRegionWriter:
             self._check_private(made.function)
             make = partial(
                 GangFunction, made.function, item, kinds, self._ctx.symbols, self._size_of,
-                demotable=made.demotable, name=name, lockstep=gang_plan.lockstep,
-                may_suspend=may_pause, kernel_arguments=len(kernel_arguments),
-                ends_anywhere=limited is not None or is_stretched, cells=cells,
+                options=GangOptions(
+                    name, made.demotable, gang_plan.lockstep, may_suspend=may_pause,
+                    kernel_arguments=len(kernel_arguments), ends_anywhere=limited is not None or is_stretched,
+                    cells=cells,
+                ),
             )  # fmt: skip
             if width is not None:
                 code = make(width)

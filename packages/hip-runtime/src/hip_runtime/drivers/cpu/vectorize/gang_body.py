@@ -23,8 +23,9 @@ from hip_runtime.drivers.cpu.llvmir import I1, I64
 from hip_runtime.drivers.cpu.passes.dense_indices import MOST_LENGTH, DenseVersion
 from hip_runtime.drivers.cpu.passes.quotient_bounds import MOST_OFFSET
 from hip_runtime.drivers.cpu.vectorize.coarsen import count_rows
-from hip_runtime.drivers.cpu.vectorize.gang_function import GANG_FUNCTION, GangFunction
+from hip_runtime.drivers.cpu.vectorize.gang_function import GangFunction
 from hip_runtime.drivers.cpu.vectorize.gang_loops import count_gangs, each_gang, most_gangs, run_gangs
+from hip_runtime.drivers.cpu.vectorize.gang_options import GANG_FUNCTION, GangOptions
 from hip_runtime.drivers.cpu.vectorize.gang_widths import make_gang
 from hip_runtime.drivers.cpu.vectorize.suspension import NOT_SUSPENDED
 from hip_runtime.drivers.cpu.vectorize.turns import Turns
@@ -119,8 +120,8 @@ class GangBody:
 
     def _make(self, symbols: SymbolDeclarations, function: Function, name: str) -> GangFunction:
         make = partial(
-            GangFunction, function, self._item, self._kind.args, symbols, self._size_of, name=name,
-            exits_on_data=False, may_suspend=True,
+            GangFunction, function, self._item, self._kind.args, symbols, self._size_of,
+            options=GangOptions(name, exits_on_data=False, may_suspend=True),
         )  # fmt: skip
         return make_gang(make, self._width, self._widens)
 

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hip_runtime.drivers.cpu.analyses.coherent_divisions import find_coherent_width
+from hip_runtime.drivers.cpu.analyses.double_width import gains_by_double_width
+from hip_runtime.drivers.cpu.analyses.grid_stride_loops import MAX_LANES
+from hip_runtime.drivers.cpu.analyses.register_pressure import fills_registers_in_loops
+from hip_runtime.drivers.cpu.vectorize.coarsen import count_rows
 from hip_runtime.drivers.cpu.vectorize.gang_function import GangFunction
 
 _LEAST_LANES = 8
@@ -22,10 +27,23 @@ def make_gang(make: Callable[[int], GangFunction], width: int, chooses: bool) ->
 
 
 def _better_width(gang: GangFunction) -> int:
-    rows = gang.width_for_rows(_LEAST_LANES)
-    if rows is not None:
-        return rows
-    if gang.prefers_double_width():
+    shapes = gang.shapes
+    of_rows = find_coherent_width(shapes, gang.width, _LEAST_LANES)
+    if of_rows is not None:
+        return of_rows
+    if _prefers_double(gang):
         return 2 * gang.width
-    halves = gang.width > _LEAST_LANES and gang.prefers_half_width()
+    halves = gang.width > _LEAST_LANES and fills_registers_in_loops(shapes, shapes.size_of, gang.width)
     return gang.width // 2 if halves else gang.width
+
+
+def _prefers_double(gang: GangFunction) -> bool:
+    """Whether the block has gangs of twice the width, and these are better."""
+    threads, double = gang.item.order.extents[0], 2 * gang.width
+    if double > min(MAX_LANES, threads):
+        return False
+    fills_gangs = threads % double == 0 and not gang.may_split
+    rows = count_rows(gang.shapes, gang.early_exits, gang.item, double)
+    return gang.privates.fits_registers(double) and gains_by_double_width(
+        gang.shapes, gang.shapes.size_of, gang.width, rows, fills_gangs
+    )

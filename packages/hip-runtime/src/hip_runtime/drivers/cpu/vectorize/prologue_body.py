@@ -15,6 +15,7 @@ from hip_runtime.drivers.cpu.ir.symbol_declarations import SymbolDeclarations
 from hip_runtime.drivers.cpu.llvmir import I32, PTR, allocate
 from hip_runtime.drivers.cpu.passes.launch_prologue import LaunchPrologue
 from hip_runtime.drivers.cpu.vectorize.gang_function import GangFunction
+from hip_runtime.drivers.cpu.vectorize.gang_options import GangOptions
 
 _NAME = "spmd.launch"
 
@@ -36,7 +37,7 @@ def run_prologue(prologue: LaunchPrologue, item: WorkItem, source: Any, layout: 
         kinds = [PTR, *(argument.type for argument in arguments), *[PTR for _ in prologue.types]]
         with remarks.muted():
             function = GangFunction(
-                computes, item, kinds, symbols, size_of, 1, name=_NAME, exits_on_data=False, is_alone=True
+                computes, item, kinds, symbols, size_of, 1, GangOptions(_NAME, exits_on_data=False, is_alone=True)
             ).build()
         places = [allocate(builder, kind, "decided") for kind in prologue.types]
         builder.call(function, [place, *arguments, *places, I32(1)])

@@ -7,7 +7,7 @@ import pytest
 from spmd_kernels import GLOBAL_X, code, pack
 
 from hip_runtime import Device, config, to_device
-from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
+from hip_runtime.drivers.cpu.vectorize.masked_loops import MaskedLoops
 
 COUNT, BLOCK = 300, 64
 
@@ -80,9 +80,9 @@ def count(number: int) -> tuple[int, int]:
 def entered(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether the lanes of each masked loop leave it apart."""
     found: list[bool] = []
-    leave_apart = PredicatedFunction._leave_apart
+    leave_apart = MaskedLoops.leave_apart
     monkeypatch.setattr(
-        PredicatedFunction, "_leave_apart", lambda *both: found.append(leave_apart(*both)) or found[-1]
+        MaskedLoops, "leave_apart", lambda *both: found.append(leave_apart(*both)) or found[-1]
     )  # fmt: skip
     return found
 

@@ -14,7 +14,8 @@ from hip_runtime.drivers.cpu.analyses import loops_left_late
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block
 from hip_runtime.drivers.cpu.vectorize import gang_function
-from hip_runtime.drivers.cpu.vectorize.predicated_function import FewRemain, PredicatedFunction
+from hip_runtime.drivers.cpu.vectorize.masked_loops import FewRemain
+from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
 
 SEARCH = f"""
 define void @k(ptr noalias %item, ptr noalias %x, ptr noalias %out, ptr noalias %kinds, ptr noalias %seen, i64 %n) {{

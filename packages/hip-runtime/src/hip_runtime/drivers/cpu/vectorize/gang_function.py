@@ -286,7 +286,7 @@ class GangFunction(GangShapes):
             return Widener(lane, shapes, self.item, self._symbols, self._entry, arguments, {}, self._variants)
 
         with remarks.muted():
-            for few in function.few_remain:
+            for few in function.loops.few_remain:
                 write_remaining(function, few, self._graph, make_widener)
 
     def _write_few(self, few: FewLanes, lane: GangFunction, frame: _Frame) -> None:

@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction
-from hip_runtime.drivers.cpu.llvmir import I32, allocate
+from hip_runtime.drivers.cpu.llvmir import allocate
 from hip_runtime.drivers.cpu.vectorize.crossing_values import find_crossing, incoming_value
 from hip_runtime.drivers.cpu.vectorize.few_lanes import FewLanes
 from hip_runtime.drivers.cpu.vectorize.linearize import LinearizedRegion, linearize
 from hip_runtime.drivers.cpu.vectorize.mask_places import MaskPlace
-from hip_runtime.drivers.cpu.vectorize.suspension import Suspension
+from hip_runtime.drivers.cpu.vectorize.masked_loops import MaskedLoops
+from hip_runtime.drivers.cpu.vectorize.suspended_branches import SuspendedBranches
 from hip_runtime.drivers.cpu.vectorize.uniform_condition import write_uniform_condition
 from hip_runtime.drivers.cpu.vectorize.widen import Widener
-
-
-@dataclass(frozen=True)
-class FewRemain:
-    """Where up to *count* lanes remain in the loop at *header*: *start* runs these, whose bits are in *bits*, and goes
-    to *rest* then. What they begin the next iteration with is in place."""
-
-    header: Block
-    count: int
-    start: ir.Block
-    bits: ir.Value
-    rest: ir.Block
 
 
 class PredicatedFunction:
@@ -45,9 +33,6 @@ class PredicatedFunction:
         otherwise: ir.Block | None, few: FewLanes | None = None, left_late: Mapping[Block, int] | None = None,
     ) -> None:  # fmt: skip
         self._few = few
-        self._left_late = left_late or {}
-        self.few_remain: list[FewRemain] = []
-        """What is still to be written, once the function was: what runs the lanes that remain in loops."""
         self.widener = widener
         self.builder = widener.builder
         self.shapes: VectorShapes = widener.shapes
@@ -61,9 +46,9 @@ class PredicatedFunction:
         self._incoming: dict[Instruction, ir.Value] = {}
         self._crossing, self.live_outs = find_crossing(self.shapes, widener.needs)
         self._blocks: dict[Block, ir.Block] = {}
-        self._runs: dict[Block, tuple[ir.Block, ir.PhiInstr]] = {}
-        """The beginning of a masked loop where it is known that some lanes run it, with the mask of these."""
-        self._position = {block: number for number, block in enumerate(self.shapes.order.blocks)}
+        self._suspended: SuspendedBranches | None = None
+        self.loops = MaskedLoops(widener, self._blocks, self._masks, left_late or {})
+        """The masked loops."""
 
     def write(self) -> None:
         """Write all blocks; the builder is positioned where the version begins."""
@@ -79,53 +64,18 @@ class PredicatedFunction:
                 self._write_unmasked(block)
         for region in dict.fromkeys(self.linearized.values()):
             self._write_linearized(region)
-        if self.widener.suspension is not None:
-            self._write_stops(self.widener.suspension)
+        if self._suspended is not None:
+            self._suspended.write_stops()
         self.widener.check_bases()
-
-    def _write_stops(self, suspension: Suspension) -> None:
-        """Write what stops the gang and goes on, once all of the rest was written."""
-        builder = self.builder
-        starts = [builder.append_basic_block("go.on") for _ in suspension.stops]
-        for start, end, stop in zip(starts, self._stops, suspension.stops, strict=True):
-            builder.position_at_end(end)
-            stop.save(builder, suspension.record)
-            builder.branch(self.done)
-            builder.position_at_end(start)
-            stop.restore(builder, suspension.record)
-            builder.branch(self._blocks[stop.block])
-        builder.position_at_end(self._resumed)
-        if len(starts) == 1:
-            builder.branch(starts[0])
-        else:
-            builder.cbranch(suspension.pauses, *starts)
 
     def _begin(self, first: Block) -> None:
         """Go on with the *first* block or, if the gang was suspended, where that was."""
-        builder, suspension = self.builder, self.widener.suspension
+        suspension = self.widener.suspension
         if suspension is None:
-            builder.branch(self._blocks[first])
+            self.builder.branch(self._blocks[first])
             return
-        self._rounds = allocate(self.widener.entry, I32, "rounds")
-        builder.store(I32(0), self._rounds)
-        self._stops = [builder.append_basic_block("stop") for _ in suspension.stops]
-        self._resumed = builder.append_basic_block("resume")
-        builder.cbranch(suspension.resumes, self._resumed, self._blocks[first])
-
-    def _go_round(self, suspension: Suspension) -> ir.Block:
-        """The block that goes on with another iteration, or suspends the gang after some."""
-        builder = ir.IRBuilder(self.builder.append_basic_block("go.round"))
-        count = builder.add(builder.load(self._rounds, typ=I32), I32(1))
-        builder.store(count, self._rounds)
-        enough = builder.icmp_unsigned(">=", count, I32(suspension.iterations))
-        builder.cbranch(enough, self._stops[0], self._blocks[suspension.in_loop.block])
-        return builder.block
-
-    def _pause(self, suspension: Suspension, pause: ir.Block, otherwise: ir.Block) -> ir.Block:
-        """The block that goes to *pause* if the gang pauses."""
-        builder = ir.IRBuilder(self.builder.append_basic_block("may.pause"))
-        builder.cbranch(suspension.pauses, pause, otherwise)
-        return builder.block
+        self._suspended = SuspendedBranches(suspension, self.builder, self.widener.entry, self._blocks, self.done)
+        self._suspended.begin(first)
 
     # blocks
 
@@ -219,16 +169,8 @@ class PredicatedFunction:
     def _branch(self, block: Block, end: Instruction) -> None:
         builder = self.builder
         slots = {target: self._enter(target) for target in self.shapes.successors(block)}
-        suspension = self.widener.suspension
-        if suspension is not None:
-            for target in slots:
-                if block is suspension.latch:
-                    if target is suspension.in_loop.block:
-                        slots[target] = self._go_round(suspension)
-                    elif suspension.behind_loop is not None:
-                        slots[target] = self._pause(suspension, self._stops[1], slots[target])
-                elif suspension.leaves(block, target):
-                    slots[target] = self._pause(suspension, self.done, slots[target])
+        if self._suspended is not None:
+            slots = {target: self._suspended.redirect(block, target, slot) for target, slot in slots.items()}
         if len(slots) == 1:
             builder.branch(next(iter(slots.values())))
         elif end.opcode == "switch":
@@ -275,7 +217,7 @@ class PredicatedFunction:
         builder = self.builder
         values = [self._read_phis(block, target) for target, _ in edges]
         for (target, edge), incoming in zip(edges, values, strict=True):
-            if incoming and self._leaves_loop(block, target):
+            if incoming and self.loops.is_left(block, target):
                 place = MaskPlace(self.widener.entry, self.lanes.width)
                 place.store(builder, edge)
                 with builder.if_then(self.lanes.any(edge)):  # in most iterations no lane leaves
@@ -286,7 +228,7 @@ class PredicatedFunction:
     def _add_edge(
         self, block: Block, target: Block, edge: ir.Value, values: list[tuple[Instruction, ir.Value]]
     ) -> None:
-        all_come_from_here = self._is_only_latch(block, target)
+        all_come_from_here = self.loops.is_only_latch(block, target)
         for phi, found in values:
             varying = self.shapes.at_definition(phi) is VARYING
             self.blend(self.incoming_place(phi), found, edge if varying and not all_come_from_here else None)
@@ -297,17 +239,6 @@ class PredicatedFunction:
         if target in self.shapes.masked:
             place = self._masks[target]
             place.store(self.builder, self.builder.or_(place.load(self.builder), mask))
-
-    def _leaves_loop(self, block: Block, target: Block) -> bool:
-        return any(target not in loop and loop <= self.shapes.masked for loop in self.shapes.order.loops[block])
-
-    def _is_only_latch(self, block: Block, target: Block) -> bool:
-        """Whether the edge from *block* to *target* is the only back edge of a masked loop. All lanes that are still in
-        the loop take it together, and the values of the others are not used, so the phis need no blend."""
-        for loop in self.shapes.order.loops[target]:
-            if block in loop and loop <= self.shapes.masked and target is self.shapes.order.header_of(loop):
-                return sum(target in self.shapes.successors(member) for member in loop) == 1
-        return False
 
     def _edges(self, block: Block, mask: ir.Value) -> list[tuple[Block, ir.Value]]:
         """The targets of *block*, each once, with the lanes of *mask* that go there."""
@@ -343,8 +274,8 @@ class PredicatedFunction:
         """Write masked blocks one after another. A block clears its mask when it runs, for the next iteration."""
         builder = self.builder
         exit_block = self.done if region.exit is None else self._blocks[region.exit]
-        latches = self._latches(region)
-        headers = {header for steps in latches.values() for _, header in steps if self._leave_apart(header)}
+        latches = self.loops.latches(region)
+        headers = {header for steps in latches.values() for _, header in steps if self.loops.leave_apart(header)}
         following: dict[Block, ir.Block] = {}
         after = exit_block
         for block in reversed(region.blocks):
@@ -358,61 +289,7 @@ class PredicatedFunction:
                 for step, (latch, header) in enumerate(steps):
                     builder.position_at_end(latch)
                     rest = steps[step + 1][0] if step + 1 < len(steps) else behind
-                    self._write_iteration(header, rest)
-
-    def _leave_apart(self, header: Block) -> bool:
-        """Whether lanes leave the masked loop at *header* in different iterations."""
-        loops = self.shapes.order.loops[header]
-        loop = next(loop for loop in reversed(loops) if self.shapes.order.header_of(loop) is header)
-        leaving = (block for block in loop if not loop.issuperset(self.shapes.successors(block)))
-        return any(block in self.shapes.divergent for block in leaving)
-
-    def _write_iteration(self, header: Block, rest: ir.Block) -> None:
-        """Go back to *header* if any lane does, else to *rest*. That lanes run it need not be tested there again: what
-        it computes would be live in the loop for the case that none does."""
-        builder, place = self.builder, self._masks[header]
-        mask = place.load(builder)
-        again = self._blocks[header]
-        if header in self._left_late:
-            self._write_few_remain(header, mask, rest)
-        if header in self._runs:
-            again, running = self._runs[header]
-            place.store(builder, self.lanes.no_lanes())
-            running.add_incoming(mask, builder.block)
-        if header in self._left_late:
-            builder.branch(again)
-        else:
-            builder.cbranch(self.lanes.any(mask), again, rest)
-
-    def _write_few_remain(self, header: Block, mask: ir.Value, rest: ir.Block) -> None:
-        """Leave the loop at *header* for *rest* if few lanes are in *mask*, the mask of another iteration."""
-        builder = self.builder
-        bits, count = self.lanes.count(mask)
-        few, some, many = map(builder.append_basic_block, ("few.remain", "some.remain", "many.remain"))
-        most = self._left_late[header]
-        builder.cbranch(builder.icmp_unsigned("<=", count, count.type(most)), few, many)
-        builder.position_at_end(few)
-        builder.cbranch(builder.icmp_unsigned("==", bits, bits.type(0)), rest, some)
-        builder.position_at_end(some)
-        place = allocate(self.widener.entry, bits.type, "remaining.bits")
-        builder.store(bits, place)
-        self._masks[header].store(builder, self.lanes.no_lanes())
-        start = builder.append_basic_block("remaining")
-        builder.branch(start)
-        self.few_remain.append(FewRemain(header, most, start, place, rest))
-        builder.position_at_end(many)
-
-    def _latches(self, region: LinearizedRegion) -> dict[Block, list[tuple[ir.Block, Block]]]:
-        """The last block of each masked loop, with a block to test for another iteration, and the header; innermost
-        loops first."""
-        loops = dict.fromkeys(
-            loop for block in region.blocks for loop in self.shapes.order.loops[block] if loop <= self.shapes.masked
-        )
-        latches: dict[Block, list[tuple[ir.Block, Block]]] = {}
-        for loop in sorted(loops, key=len):
-            header, last = self.shapes.order.header_of(loop), max(loop, key=self._position.__getitem__)
-            latches.setdefault(last, []).append((self.builder.append_basic_block("iterate"), header))
-        return latches
+                    self.loops.write_iteration(header, rest)
 
     def _write_masked(self, block: Block, following: ir.Block, *, is_header: bool) -> None:
         builder = self.builder
@@ -434,10 +311,7 @@ class PredicatedFunction:
             if place.stays_in_memory:
                 mask = place.load(builder)
             elif is_header:
-                running = builder.phi(mask.type)
-                running.add_incoming(mask, source)
-                self._runs[block] = run, running
-                mask = running
+                mask = self.loops.begin_running(block, run, mask, source)
         if place.stays_in_memory:
             place.store(builder, self.lanes.no_lanes())
         self._write_body(block, mask)

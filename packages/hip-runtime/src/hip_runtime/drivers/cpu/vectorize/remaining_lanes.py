@@ -19,7 +19,8 @@ from hip_runtime.drivers.cpu.vectorize.crossing_values import incoming_value
 from hip_runtime.drivers.cpu.vectorize.few_lanes import each_lane
 from hip_runtime.drivers.cpu.vectorize.lane_loops import LaneLoop, extract_loop
 from hip_runtime.drivers.cpu.vectorize.lane_operands import OfLane, element_address, stored_type, take_lanes
-from hip_runtime.drivers.cpu.vectorize.predicated_function import FewRemain, PredicatedFunction
+from hip_runtime.drivers.cpu.vectorize.masked_loops import FewRemain
+from hip_runtime.drivers.cpu.vectorize.predicated_function import PredicatedFunction
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 from hip_runtime.drivers.cpu.vectorize.widen import Widener
 

@@ -20,7 +20,7 @@ from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, region_successors
-from hip_runtime.drivers.cpu.regions.outline import RegionOutliner, StatePlaces
+from hip_runtime.drivers.cpu.regions.outline import OutlinedRegion, RegionOutliner, StatePlaces
 from hip_runtime.drivers.cpu.regions.private_layout import scatters_privately
 from hip_runtime.drivers.cpu.regions.scalar_region import RegionContext
 from hip_runtime.drivers.cpu.regions.storage import STACK_LIMIT
@@ -96,6 +96,11 @@ class GangPlan:
         """Whether *region* may run in gangs of fewer lanes than *width*."""
         keeps_width = self.exact and not self.waves
         return self._may_choose(region) and not (keeps_width or self.requires_gangs(region))
+
+    def refuse(self, error: UnsupportedError) -> None:
+        """Remember that *error* keeps a region from running in gangs."""
+        would = "would be slower" if isinstance(error, UnprofitableError) else "cannot"
+        self.refused.append(f"one {would}: {error}")
 
     def describe(self) -> str:
         """What was done, for the reason of a kernel's form; empty if nothing was tried."""
@@ -228,54 +233,35 @@ class GangRegionWriter:
         """
         gang_plan = self._gang_plan
         item = NumberedWorkItem(self._item) if gang_plan.numbered else self._item
-        known = limited.known if limited is not None else {}
-        made = RegionOutliner(self._ctx, region, state_places, self._item, hoisted, gang_plan.numbered, known).build()
-        kinds = [argument.type for argument in made.function.arguments]
         name = f"{GANG_FUNCTION}.{'start' if region.start is None else region.start.number}"
-        record(f"outline {name}", made.function)
-        cells = steps.cells if steps is not None else None if only_gang is None else CellGangs(only_gang)
-        width = None if steps is None or limited is not None else steps.width
-        is_stretched = steps is not None and steps.step > 1
+        made = self._outline(region, name, state_places, hoisted, limited)
+        options = GangOptions(
+            name, made.demotable, gang_plan.lockstep, may_suspend=may_pause, kernel_arguments=len(kernel_arguments),
+            ends_anywhere=limited is not None or (steps is not None and steps.step > 1),
+            cells=_find_cells(steps, only_gang),
+        )  # fmt: skip
+        written_out = None if limited is not None else steps
+        width = None if written_out is None else written_out.width
         try:
-            if steps is not None and is_stretched:
-                stretch_threads(made.function, item, self._size_of, steps.step, steps.phase)
-                record(f"stretch_threads {name}", made.function)
+            self._stretch(made.function, item, name, steps)
             self._check_private(made.function)
-            make = partial(
-                GangFunction, made.function, item, kinds, self._ctx.symbols, self._size_of,
-                options=GangOptions(
-                    name, made.demotable, gang_plan.lockstep, may_suspend=may_pause,
-                    kernel_arguments=len(kernel_arguments), ends_anywhere=limited is not None or is_stretched,
-                    cells=cells,
-                ),
-            )  # fmt: skip
-            if width is not None:
-                code = make(width)
-            else:
-                code = make_gang(make, only_gang or gang_plan.width, not (gang_plan.exact or only_gang))
+            code = self._find_gangs(made.function, item, options, width, only_gang)
             if self._may_lose(region) and not gang_plan.everywhere:
                 code.check_profitable()
             gang = code.build()
         except UnsupportedError as error:
-            item.module.globals.pop(name, None)
+            _drop_functions(item.module, name)
             if gang_plan.requires_gangs(region):
                 raise
-            slower = isinstance(error, UnprofitableError)
-            gang_plan.refused.append(f"one {'would be slower' if slower else 'cannot'}: {error}")
+            gang_plan.refuse(error)
             return False
         active = None if gang_plan.numbered else active
         if code.suspension is not None:
             self.pausing = PausingGangs(gang, item, code.suspension.nbytes, code.width, active)
         place = kernel_arguments[0]
-
-        def call(count: ir.Value) -> ir.Value:
-            rest: Sequence[ir.Value] = NOT_SUSPENDED if may_pause else ()
-            if code.suspension is not None:
-                rest = self._resume(builder, place, code.suspension.nbytes)
-            return builder.call(gang, [*kernel_arguments, *made.passed, count, *rest])
-
-        if steps is not None and width is not None:
-            for first, count in steps.each_gang(width):
+        call = self._make_call(builder, gang, code, [*kernel_arguments, *made.passed], may_pause)
+        if written_out is not None and width is not None:
+            for first, count in written_out.each_gang(width):
                 item.store_thread(builder, place, [I32(first), I32(0), I32(0)])
                 call(I32(count))
         elif only_gang is None or code.follows_rows:
@@ -285,6 +271,47 @@ class GangRegionWriter:
             call(I32(only_gang))
         gang_plan.widths.append(code.width)
         return True
+
+    def _outline(
+        self, region: Region, name: str, state_places: StatePlaces, hoisted: Mapping[Instruction, ir.Value],
+        limited: LimitedThreads | None,
+    ) -> OutlinedRegion:  # fmt: skip
+        """*region* as a graph of its own, for the gang function *name*."""
+        numbered, known = self._gang_plan.numbered, limited.known if limited is not None else {}
+        made = RegionOutliner(self._ctx, region, state_places, self._item, hoisted, numbered, known).build()
+        record(f"outline {name}", made.function)
+        return made
+
+    def _stretch(self, function: Function, item: WorkItem, name: str, steps: SharedSteps | None) -> None:
+        """Put the lanes between the threads of *function* that access every so many elements of shared memory."""
+        if steps is not None and steps.step > 1:
+            stretch_threads(function, item, self._size_of, steps.step, steps.phase)
+            record(f"stretch_threads {name}", function)
+
+    def _find_gangs(
+        self, function: Function, item: WorkItem, options: GangOptions, width: int | None, only_gang: int | None
+    ) -> GangFunction:
+        """The function for the gangs that run *function*: of *width*, if that is known; or of the lanes of the gang
+        that runs it alone, if one does; or of those that suit it."""
+        kinds = [argument.type for argument in function.arguments]
+        make = partial(GangFunction, function, item, kinds, self._ctx.symbols, self._size_of, options=options)
+        if width is not None:
+            return make(width)
+        return make_gang(make, only_gang or self._gang_plan.width, not (self._gang_plan.exact or only_gang))
+
+    def _make_call(
+        self, builder: ir.IRBuilder, gang: ir.Function, code: GangFunction, arguments: Sequence[ir.Value],
+        may_pause: bool,
+    ) -> Callable[[ir.Value], ir.Value]:  # fmt: skip
+        """What calls *gang*, which *code* wrote, with *arguments* and the number of threads to the end of the row."""
+
+        def call(count: ir.Value) -> ir.Value:
+            rest: Sequence[ir.Value] = NOT_SUSPENDED if may_pause else ()
+            if code.suspension is not None:
+                rest = self._resume(builder, arguments[0], code.suspension.nbytes)
+            return builder.call(gang, [*arguments, count, *rest])
+
+        return call
 
     def _may_lose(self, region: Region) -> bool:
         """Whether gangs may be slower than one thread after another."""
@@ -304,3 +331,17 @@ class GangRegionWriter:
         nbytes = self._gang_plan.width * sum(map(self._size_of, arrays))
         if nbytes > STACK_LIMIT:
             raise UnsupportedError(f"the private arrays of {self._gang_plan.width} threads take {nbytes} bytes")
+
+
+def _find_cells(steps: SharedSteps | None, only_gang: int | None) -> CellGangs | None:
+    """How the gangs of *steps*, or the one that runs a region alone, access shared memory; ``None`` for others."""
+    if steps is not None:
+        return steps.cells
+    return None if only_gang is None else CellGangs(only_gang)
+
+
+def _drop_functions(module: ir.Module, name: str) -> None:
+    """Remove what was written of the gang function *name*, and of those that it calls for half a gang or one lane. What
+    else was declared for them stays: others may use it, and llvmlite declares no name twice."""
+    for function in [found for found in module.globals if found == name or found.startswith(f"{name}.")]:
+        del module.globals[function]

@@ -22,6 +22,9 @@ def global_idx(axis: str) -> str:
     return f"spmd.global_idx.{axis}"
 
 
+EXTENTS = frozenset(extent(axis) for extent in (spmd.block_dim, spmd.grid_dim) for axis in spmd.AXES)
+"""The functions of the contract that give the extents of a launch."""
+
 _GLOBAL = frozenset(map(global_idx, "xyz"))
 
 

@@ -71,7 +71,7 @@ def _is_fixed(value: Value) -> bool:
     if not isinstance(value, Instruction):
         return True
     if value.opcode == "call":
-        return any(value.callee in (spmd.grid_dim(axis), spmd.block_dim(axis)) for axis in "xyz")
+        return value.callee in intrinsics.EXTENTS
     return value.opcode in _COMPUTING and all(map(_is_fixed, value.operands))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from llvmlite import ir
 
 from hip_devicelib import spmd
+from hip_runtime.drivers.cpu.abi.intrinsics import EXTENTS
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.ir.model import Argument, Constant, Instruction, Value
 
@@ -16,7 +17,6 @@ _DEEPEST = 16
 """Instructions that an integer is followed through."""
 
 _INDICES = frozenset(name(axis) for name in (spmd.thread_idx, spmd.block_idx) for axis in spmd.AXES)
-_SHAPES = frozenset(name(axis) for name in (spmd.block_dim, spmd.grid_dim) for axis in spmd.AXES)
 _ARITHMETIC = frozenset({"add", "sub", "mul", "shl", "or", "zext", "sext", "freeze"})
 
 _WIDEST = 32
@@ -87,12 +87,12 @@ def is_positive(value: Value) -> bool:
 def is_of_launch(value: Value) -> bool:
     """Whether *value* is computed from arguments of the kernel and the shapes of grid and blocks alone: the same in all
     threads."""
-    return _computes(value, lambda leaf: isinstance(leaf, Argument) or leaf.callee in _SHAPES, _DEEPEST)
+    return _computes(value, lambda leaf: isinstance(leaf, Argument) or leaf.callee in EXTENTS, _DEEPEST)
 
 
 def computes_from_indices(value: Value) -> bool:
     """Whether *value* is computed from the indices of the thread and its block and what `is_of_launch` alone."""
-    return _computes(value, lambda leaf: isinstance(leaf, Argument) or leaf.callee in _SHAPES | _INDICES, _DEEPEST)
+    return _computes(value, lambda leaf: isinstance(leaf, Argument) or leaf.callee in EXTENTS | _INDICES, _DEEPEST)
 
 
 def _computes(value: Value, is_leaf: Callable[[Any], bool], depth: int) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.analyses.conditions import mirror, negate
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.known_ranges import constant
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
@@ -33,15 +34,6 @@ _MOST_INSTRUCTIONS = 40
 _GOES_ON = {1: ("ne", "slt", "ult"), -1: ("ne", "sgt", "ugt")}
 """How the next counter, which grows by one or shrinks by one, compares with a bound where there is an iteration for
 it."""
-
-_SWAPPED = {
-    "eq": "eq", "ne": "ne", "slt": "sgt", "ult": "ugt", "sgt": "slt", "ugt": "ult", "sle": "sge", "ule": "uge",
-    "sge": "sle", "uge": "ule",
-}  # fmt: skip
-_OPPOSITE = {
-    "eq": "ne", "ne": "eq", "slt": "sge", "ult": "uge", "sgt": "sle", "ugt": "ule", "sle": "sgt", "ule": "ugt",
-    "sge": "slt", "uge": "ult",
-}  # fmt: skip
 
 _MODULO = frozenset({"zext", "sext", "trunc", "freeze", "select"})
 """Instructions whose result need not grow by one number where their operand does, as that may wrap around."""
@@ -144,9 +136,9 @@ def _find_bound(
     counted, bound = condition.operands
     predicate = condition.predicate
     if end.targets[0] is behind:
-        predicate = _OPPOSITE[predicate]
+        predicate = negate(predicate)
     if not isinstance(counted, Instruction) or shapes.homes.get(counted) is not block:
-        counted, bound, predicate = bound, counted, _SWAPPED[predicate]
+        counted, bound, predicate = bound, counted, mirror(predicate)
     counter, compares_next = _find_counter(counted, block, shapes)
     step = steps.step(counter, frozenset({block})) if counter is not None else None
     if counter is None or step not in (1, -1) or (isinstance(bound, Instruction) and shapes.homes[bound] is block):

@@ -7,7 +7,7 @@ done together (`joint_updates`), and one comparison of what is left to do, lanes
 
 from __future__ import annotations
 
-from hip_devicelib import spmd
+from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS, has_effect
 from hip_runtime.drivers.cpu.analyses.joint_updates import MOST_JOINED
 from hip_runtime.drivers.cpu.analyses.scattered_updates import find_scattered_updates
@@ -63,7 +63,7 @@ def _is_common(value: Value, loop: Block) -> bool:
             for operand, source in zip(value.operands, value.targets, strict=True)
         )
     if value.opcode == "call":
-        is_extent = any(value.callee in (spmd.grid_dim(axis), spmd.block_dim(axis)) for axis in "xyz")
+        is_extent = value.callee in intrinsics.EXTENTS
         if not is_extent and not is_arithmetic(value.callee):
             return False
         return is_extent or all(_is_common(operand, loop) for operand in value.operands)

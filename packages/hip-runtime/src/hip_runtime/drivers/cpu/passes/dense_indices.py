@@ -79,7 +79,7 @@ def _learn(function: Function, lengths: set[Argument], products: set[Product]) -
     for value in function.instructions():
         if value.callee in _INDICES:
             ranges.learn(value, (0, _MOST_INDEX if value.type == I64 else _MOST_SHORT))
-        elif value.callee in _EXTENTS:
+        elif value.callee in intrinsics.EXTENTS:
             ranges.learn(value, (1, _MOST_SHORT))
         elif value.opcode == "mul" and value.type == I64 and product_of(value) in products:
             ranges.learn(value, (1, _MOST_PRODUCT))
@@ -90,7 +90,6 @@ def _learn(function: Function, lengths: set[Argument], products: set[Product]) -
 _INDICES = frozenset(
     name(axis) for axis in spmd.AXES for name in (spmd.thread_idx, spmd.block_idx, intrinsics.global_idx)
 )  # fmt: skip
-_EXTENTS = frozenset(name(axis) for axis in spmd.AXES for name in (spmd.block_dim, spmd.grid_dim))
 
 
 def _write_remainders(function: Function, ranges: KnownRanges) -> None:

@@ -13,7 +13,7 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
-from hip_runtime.drivers.cpu.analyses.conditions import read_order, split_condition
+from hip_runtime.drivers.cpu.analyses.conditions import mirror, read_order, split_condition
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.ir.model import Argument, Block, Instruction, Value
 from hip_runtime.drivers.cpu.regions.context_values import Transfer
@@ -107,7 +107,7 @@ def read_limit(
         return None
     left, right = condition.operands
     if _is_index(right, axis) or _leaves(left, axis) is not None:
-        left, right, predicate = right, left, _SWAPPED[predicate]
+        left, right, predicate = right, left, mirror(predicate)
     bound, less = right, None
     if not _is_index(left, axis):
         difference = _leaves(right, axis)
@@ -119,10 +119,6 @@ def read_limit(
     if predicate[1:] not in ("lt", "le") or not uniform or not is_launched:
         return None
     return Limit(condition, expected, bound, less, predicate[1:] == "le", predicate[0] == "s")
-
-
-_SWAPPED = {"slt": "sgt", "sle": "sge", "sgt": "slt", "sge": "sle",
-            "ult": "ugt", "ule": "uge", "ugt": "ult", "uge": "ule"}  # fmt: skip
 
 
 def _leaves(value: Value, axis: str) -> Value | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.analyses.conditions import mirror
 from hip_runtime.drivers.cpu.ir.model import Constant, Instruction
 from hip_runtime.drivers.cpu.llvmir import I1, compare
 from hip_runtime.drivers.cpu.object_code.host_machine import has_mask_registers, vector_bytes
@@ -18,8 +19,6 @@ from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 
 _REGISTERS = 4
 """Vector registers that the numbers of all lanes fill, at least: fewer are compared as fast."""
-
-_SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
 def is_linear(code: GangValues, comparison: Instruction) -> bool:
@@ -49,8 +48,7 @@ def write_linear_mask(code: GangValues, comparison: Instruction) -> ir.Value:
     left, right = comparison.operands
     predicate = comparison.predicate
     if code.shapes.of(left, code.block) == 0:
-        left, right = right, left
-        predicate = predicate if predicate in ("eq", "ne") else predicate[0] + _SWAPPED[predicate[1:]]
+        left, right, predicate = right, left, mirror(predicate)
     builder, first, bound = code.builder, code.scalar(left), code.scalar(right)
     if predicate in ("eq", "ne"):
         mask = _lane_of(code, builder.sub(bound, first))

@@ -795,12 +795,12 @@ def check_left_apart_case(device: Device, seed: int) -> int:
     program = LeftApart(seed, bounds=seed % 3 == 0).program()
     out = to_device(np.zeros(rows * (columns + 1), np.int32), device=device)
     function = device.load(write_kernel(program, threads, 64)).function("k")
-    estimate, write = loops_left_late.count_replaced, gang_function.write_remaining
+    estimate, write = loops_left_late.lanes_worth_taking_out, gang_function.write_remaining
     with (
         config.cpu_form.scope(choose.choice(("auto", "vectors"))),
         config.cpu_width.scope(width),
         patch.object(
-            loops_left_late, "count_replaced", lambda loops, *rest: [few or count for count in estimate(loops, *rest)]
+            loops_left_late, "lanes_worth_taking_out", lambda *given: [few or count for count in estimate(*given)]
         ),
         patch.object(gang_function, "write_remaining", side_effect=write) as written,
     ):

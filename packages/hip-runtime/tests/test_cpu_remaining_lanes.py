@@ -134,7 +134,7 @@ def test_the_last_lanes_go_on_alone(
     device: Device, written: list[int], monkeypatch: pytest.MonkeyPatch, few: int | None, width: int, block: int
 ) -> None:  # fmt: skip
     if few is not None:
-        monkeypatch.setattr(loops_left_late, "count_replaced", lambda loops, *_: [few for _ in loops])
+        monkeypatch.setattr(loops_left_late, "lanes_worth_taking_out", lambda loops, *_: [few for _ in loops])
     n = 777
     numbers = np.random.default_rng(4).integers(2, 5000, n)
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
@@ -221,7 +221,7 @@ def test_loops_in_loops(
         inner = [all(loop <= other for other in shapes.order.headers() if loop & other) for loop in given]
         return [few if is_inner is (loops == "inner") else 0 for is_inner in inner]
 
-    monkeypatch.setattr(loops_left_late, "count_replaced", choose)
+    monkeypatch.setattr(loops_left_late, "lanes_worth_taking_out", choose)
     n = 500
     numbers = np.random.default_rng(14).integers(2, 5000, n)
     with config.cpu_form.scope("vectors"), config.cpu_width.scope(width):
@@ -342,7 +342,7 @@ def test_rows_of_updates(
     device: Device, written: list[int], monkeypatch: pytest.MonkeyPatch,
     few: int, width: int, kind: str, update: str, expected: np.ufunc,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(loops_left_late, "count_replaced", lambda loops, *_: [few for _ in loops])
+    monkeypatch.setattr(loops_left_late, "lanes_worth_taking_out", lambda loops, *_: [few for _ in loops])
     generator = np.random.default_rng(3)
     n, count = 640, 90
     ends = np.concatenate([[0], np.cumsum(generator.geometric(0.2, n) - 1)])
@@ -369,7 +369,7 @@ def test_rows_of_updates(
 def test_what_lanes_do_together_is_not_done_apart(
     device: Device, written: list[int], monkeypatch: pytest.MonkeyPatch, update: str
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(loops_left_late, "count_replaced", lambda loops, *_: [9 for _ in loops])
+    monkeypatch.setattr(loops_left_late, "lanes_worth_taking_out", lambda loops, *_: [9 for _ in loops])
     parameters = [(name, "ptr") for name in ("ends", "places", "x", "out", "count")]
     with config.cpu_form.scope("vectors"):
         function = device.load(code(ROWS.format(kind="i64", update=update), "k", parameters)).function("k")

@@ -176,7 +176,7 @@ def find_near(shapes: VectorShapes, size_of: Callable[[ir.Type], int], most: int
     return frozenset(found)
 
 
-def count_replaced(
+def lanes_worth_taking_out(
     loops: Sequence[frozenset[Block]], shapes: VectorShapes, size_of: Callable[[ir.Type], int], width: int
 ) -> list[int]:  # fmt: skip
     """How many threads one after another take no longer for the rest of each of *loops* than a gang of *width*

@@ -68,7 +68,7 @@ def is_grid_stride_loop(loop: frozenset[Block], shapes: VectorShapes, size_of: S
     return _walks_far(loop, shapes, UnitStrideLoops(shapes, size_of), size_of, width, _PAGE)
 
 
-def count_iterations(loop: frozenset[Block], shapes: VectorShapes, size_of: SizeOf) -> int:
+def iterations_of_turn(loop: frozenset[Block], shapes: VectorShapes, size_of: SizeOf) -> int:
     """How many iterations of the grid-stride *loop* a gang should make before the next gang does."""
     arrays = {
         part

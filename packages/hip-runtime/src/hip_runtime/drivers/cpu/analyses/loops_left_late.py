@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.analyses.cost_model import count_replaced
+from hip_runtime.drivers.cpu.analyses.cost_model import lanes_worth_taking_out
 from hip_runtime.drivers.cpu.analyses.effects import TELLS_LANES, has_effect
 from hip_runtime.drivers.cpu.analyses.monotonic_conditions import is_decided_by_ends
 from hip_runtime.drivers.cpu.analyses.private_arrays import private_array_of
@@ -37,7 +37,7 @@ def find_loops_left_late(shapes: VectorShapes, size_of: SizeOf, width: int) -> d
     headers = shapes.order.headers()
     loops = [loop for loop in headers if loop <= shapes.masked and _may_run_apart(loop, shapes)]
     found: dict[frozenset[Block], int] = {}
-    for loop, few in zip(loops, count_replaced(loops, shapes, size_of, width) if loops else [], strict=True):
+    for loop, few in zip(loops, lanes_worth_taking_out(loops, shapes, size_of, width) if loops else [], strict=True):
         if few >= _FEWEST and not any(loop < outer for outer in found):
             found[loop] = few
     return {headers[loop]: few for loop, few in found.items()}

@@ -21,7 +21,7 @@ _REGISTERS = 4
 """Vector registers that the numbers of all lanes fill, at least: fewer are compared as fast."""
 
 
-def is_linear(code: GangValues, comparison: Instruction) -> bool:
+def is_linear_comparison(code: GangValues, comparison: Instruction) -> bool:
     """Whether *comparison*, an ``icmp``, is of consecutive numbers with one that is the same for all lanes, which takes
     longer with vectors than with scalars."""
     kind = comparison.operands[0].type
@@ -44,7 +44,7 @@ def _asks_for_sign(comparison: Instruction) -> bool:
 
 
 def write_linear_mask(code: GangValues, comparison: Instruction) -> ir.Value:
-    """The lanes for which *comparison* holds, which `is_linear`."""
+    """The lanes for which *comparison* holds, which `is_linear_comparison`."""
     left, right = comparison.operands
     predicate = comparison.predicate
     if code.shapes.of(left, code.block) == 0:

@@ -16,7 +16,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.analyses.block_memory import is_kernel_memory
 from hip_runtime.drivers.cpu.analyses.cfg import live_values
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
-from hip_runtime.drivers.cpu.analyses.grid_stride_loops import count_iterations, is_grid_stride_loop
+from hip_runtime.drivers.cpu.analyses.grid_stride_loops import is_grid_stride_loop, iterations_of_turn
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import AGREE, Block, Instruction
@@ -158,7 +158,7 @@ def find_suspension(
             continue
         if not is_grid_stride_loop(loops[0], shapes, size_of, width):
             continue
-        iterations = count_iterations(loops[0], shapes, size_of)
+        iterations = iterations_of_turn(loops[0], shapes, size_of)
         if kernel_arguments is None:
             return Suspension(header, block, iterations, shapes, size_of)
         behind = next(target for target in end.targets if target is not header)

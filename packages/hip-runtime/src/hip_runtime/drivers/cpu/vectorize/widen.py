@@ -35,7 +35,7 @@ from hip_runtime.drivers.cpu.llvmir import I32, VOID
 from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
 from hip_runtime.drivers.cpu.vectorize.integer_division import write_quotient
-from hip_runtime.drivers.cpu.vectorize.linear_masks import is_linear, write_linear_mask
+from hip_runtime.drivers.cpu.vectorize.linear_masks import is_linear_comparison, write_linear_mask
 from hip_runtime.drivers.cpu.vectorize.long_conversions import is_long_conversion, write_long_conversion
 from hip_runtime.drivers.cpu.vectorize.memory_accesses import MemoryAccesses
 from hip_runtime.drivers.cpu.vectorize.single_lane import is_computed_alone
@@ -156,7 +156,7 @@ class Widener(MemoryAccesses):
         opcode = instruction.opcode
         if self.lane is not None and is_computed_alone(instruction):
             return self.compute_alone(instruction, self.lane)
-        if opcode == "icmp" and is_linear(self, instruction):
+        if opcode == "icmp" and is_linear_comparison(self, instruction):
             return write_linear_mask(self, instruction)
         if is_long_conversion(instruction):
             return self._convert(instruction)

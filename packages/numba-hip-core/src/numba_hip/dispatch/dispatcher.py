@@ -18,7 +18,6 @@ from numba_hip._numba.typing import type_code
 from numba_hip.advisory_warnings import advise_on_grid, needs_advice
 from numba_hip.arguments.argument_types import argument_type, check_arguments, check_devices, describe, plain, type_of
 from numba_hip.arguments.binding import argument_codes, binder
-from numba_hip.arguments.packing import NOT_PACKED
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch import pickling
@@ -231,8 +230,7 @@ class Dispatcher(Overloads, Explained, NumbaMethods):
         packed = self._bind_as_before(configured, args, device)
         recent = configured.ready.recent
         if packed is not None and recent is not None:
-            for callback in configured.pre_launch_callbacks:
-                callback(recent.loaded.code, configured)
+            configured.call_back(recent.loaded.code)
             return recent.launch(packed, configured.config.grid, configured.handle, args)
         return self._launch_unlike(configured, args, device)
 
@@ -250,12 +248,8 @@ class Dispatcher(Overloads, Explained, NumbaMethods):
         if ready.bind is not None and not self.launch_config_sensitive:
             configured.ready.recent = ready
         launch, loaded = ready[:2]
-        for callback in configured.pre_launch_callbacks:
-            callback(loaded.code, configured)
-        try:
-            packed = b"".join([pack(value) for pack, value in zip(loaded.packing, args, strict=True)])
-        except NOT_PACKED:
-            packed = loaded.pack_exactly(args)
+        configured.call_back(loaded.code)
+        packed = loaded.pack(args)
         return launch(packed, configured.config.grid, configured.handle, args)
 
     def _launch_converted(self, configured: ConfiguredKernel, args: Sequence[Any], device: Device) -> None:
@@ -279,12 +273,8 @@ class Dispatcher(Overloads, Explained, NumbaMethods):
         known = configured.ready.get((*key, self._extents(configured.config)))
         ready = known or self._prepare(configured, key, passed, device, stand_ins)
         launch, loaded = ready[:2]
-        for callback in configured.pre_launch_callbacks:
-            callback(loaded.code, configured)
-        try:
-            packed = b"".join([pack(value) for pack, value in zip(loaded.packing, passed, strict=True)])
-        except NOT_PACKED:
-            packed = loaded.pack_exactly(passed)
+        configured.call_back(loaded.code)
+        packed = loaded.pack(passed)
         transfer.advise()
         launch(packed, configured.config.grid, configured.handle, passed)
         transfer.back_to_host()

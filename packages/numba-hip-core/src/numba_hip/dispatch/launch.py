@@ -167,6 +167,11 @@ class ConfiguredKernel:
         """Bytes of dynamic shared memory of each block."""
         return self.config.dynamic_shared
 
+    def call_back(self, code: KernelCode) -> None:
+        """Tell those who want to know that *code* is about to be launched so."""
+        for callback in self.pre_launch_callbacks:
+            callback(code, self)
+
     def explain(self, *args: Any, target: str | None = None) -> Explanation:
         """What becomes of the kernel in such blocks: see `Dispatcher.explain`."""
         try:
@@ -186,8 +191,8 @@ class ConfiguredKernel:
                 if device is current_device() and not self.dispatcher.extensions:
                     packed = bind(args)  # type: ignore[misc]
                     if packed is not None:
-                        for callback in self.pre_launch_callbacks:
-                            callback(loaded.code, self)
+                        if self.pre_launch_callbacks:
+                            self.call_back(loaded.code)
                         return launch(packed, self.config[0], self.handle, args)
             self.dispatcher.launch(self, args)
         except BaseException as error:

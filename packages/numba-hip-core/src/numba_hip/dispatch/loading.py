@@ -12,7 +12,7 @@ from hip_runtime import Device, Function
 from hip_runtime.driver import Dim3
 from hip_runtime.launches import BlockLaunches
 from numba_hip import config
-from numba_hip.arguments.packing import Packer, leaf_count, packers
+from numba_hip.arguments.packing import NOT_PACKED, Packer, leaf_count, packers
 from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.dispatch.argument_extensions import StandIn
 from numba_hip.dispatch.faults import exception_describer
@@ -58,6 +58,13 @@ class LoadedKernel(NamedTuple):
 
             started = ObservedLaunch(started, launch, self.code, self.names).launch
         return started
+
+    def pack(self, args: Sequence[Any]) -> bytes:
+        """The packed arguments, as `pack_exactly` has them."""
+        try:
+            return b"".join([pack(value) for pack, value in zip(self.packing, args, strict=True)])
+        except NOT_PACKED:
+            return self.pack_exactly(args)
 
     def pack_exactly(self, args: Sequence[Any]) -> bytes:
         """The packed arguments; `KernelArgumentError` where one is a number that its type does not have."""

@@ -132,7 +132,7 @@ COUNT = """
 def test_launches_are_timed(device: Device) -> None:
     """Each thread runs once in each launch, whoever runs them."""
     if not block_scheduler().helpers:
-        pytest.skip("one thread of the processor")
+        pytest.skip("needs helpers: two threads of the processor or more")
     blocks, threads, times = 6000, 64, SEEN * (block_scheduler().helpers + 1) + 50
     function = device.load(kernel(COUNT, [("out", "ptr")])).function("k")
     out = to_device(np.zeros(blocks * threads, np.int64))

@@ -15,7 +15,7 @@ from numba_hip.bfloat import bits_of
 from numba_hip.errors import KernelArgumentError
 from numba_hip.language.bf16.conversions import WORDS
 
-ml_dtypes = pytest.importorskip("ml_dtypes")
+ml_dtypes = pytest.importorskip("ml_dtypes", reason="needs ml_dtypes, for small floats in NumPy")
 BF16 = ml_dtypes.bfloat16
 
 SPECIAL = np.array(

@@ -399,7 +399,7 @@ def test_in_the_simulator():
     assert out[2, :threads].tolist() == [15] * threads
 
 
-@pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="GPUs do not report exceptions by default")
+@pytest.mark.cpu_device("GPUs do not report exceptions by default")
 def test_another_block_than_it_was_made_for():
     total = block.make_sum(np.int32, 64)
 

@@ -11,8 +11,6 @@ from numba import hip, int32
 from hip_runtime import config as runtime_config
 from hip_runtime import current_device
 
-on_cpu = pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
-
 
 @hip.jit
 def columns(x, out):
@@ -66,7 +64,7 @@ def test_a_block_for_each_column(kernel: Any, block: Any, form: str) -> None:
     np.testing.assert_array_equal(out, EXPECTED)
 
 
-@on_cpu
+@pytest.mark.cpu_device("the axis of the lanes is its choice")
 @pytest.mark.parametrize("kernel", [columns, columns_counted, neighbours], ids=lambda kernel: kernel.py_func.__name__)
 def test_their_lanes_are_columns(kernel: Any) -> None:
     assert "neighbours along y in up to" in kernel.explain(X, X, block=64).reason

@@ -9,7 +9,6 @@ import pytest
 from numba import float64, hip, int64
 
 from hip_runtime import config as runtime_config
-from hip_runtime import current_device
 
 
 @hip.jit
@@ -142,6 +141,6 @@ def test_a_product_by_waves(form: str) -> None:
     np.testing.assert_allclose(out, matrix @ vector, rtol=1e-12)
 
 
-@pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+@pytest.mark.cpu_device("it explains how waves become gangs")
 def test_waves_are_gangs_though_one_lane_stores_the_sum() -> None:
     assert "waves are not gangs" not in product_by_waves.explain(*parts(), block=64).reason

@@ -8,7 +8,7 @@ from numba import hip
 
 from hip_runtime import config as runtime_config
 
-on_the_cpu = pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="an AMD GPU has no forms")
+on_the_cpu = pytest.mark.cpu_device("an AMD GPU has no forms")
 
 
 def scaled(a, sums, out):

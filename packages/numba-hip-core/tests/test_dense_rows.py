@@ -9,7 +9,6 @@ import pytest
 from numba import float32, hip, uint64
 
 from hip_runtime import config as runtime_config
-from hip_runtime import current_device
 
 FORMS = ["auto", "loop", "vectors"]
 WIDTHS = [1, 2, 3, 8, 20, 64, 100]
@@ -415,7 +414,7 @@ def test_quotients_with_a_sign_and_remainders_without_one(width: int, form: str)
     np.testing.assert_array_equal(out, [a[int(one / width), one % 2**64 % width] for one in k])
 
 
-@pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+@pytest.mark.cpu_device("it explains which accesses are gathers")
 @pytest.mark.parametrize("kernel", [scale, scale_in_steps, count_of_eight])
 def test_lanes_access_neighbours(kernel: Any) -> None:
     types = "(float64[::1], float64[:, ::1])" if kernel is count_of_eight else "(float64[:, ::1], float64[:, ::1])"
@@ -424,7 +423,7 @@ def test_lanes_access_neighbours(kernel: Any) -> None:
     assert "gathered" not in str(told)
 
 
-@pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+@pytest.mark.cpu_device("it explains which accesses are gathers")
 @pytest.mark.parametrize(
     "kernel", [planes_by_rows, planes_by_rest, planes_in_steps, planes_of_constants, planes_by_int]
 )

@@ -11,7 +11,7 @@ from hip_runtime import config as runtime_config
 from numba_hip import config as hip_config
 from numba_hip.errors import OptionError
 
-on_the_cpu = pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="an AMD GPU gives any number")
+on_the_cpu = pytest.mark.cpu_device("an AMD GPU gives any number")
 
 INTEGERS = [np.dtype(name) for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")]
 

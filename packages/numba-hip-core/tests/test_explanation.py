@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 import numba_hip as hip
-from hip_runtime import current_device
 from numba_hip import config
 from numba_hip.errors import DeviceFunctionError, KernelArgumentError, NotCompiledError, PerformanceWarning
 from numba_hip.explanation.model import Explanation
 
-pytestmark = pytest.mark.skipif(not current_device().is_cpu, reason="what is told by default is of the CPU device")
+pytestmark = pytest.mark.cpu_device("explain tells of it by default")
 
 VECTOR, MATRIX = "float32[::1]", "float32[:, ::1]"
 

@@ -12,7 +12,7 @@ from numba_hip import fp8
 from numba_hip.errors import KernelArgumentError
 from numba_hip.float8 import FLOAT8, bits_of
 
-ml_dtypes = pytest.importorskip("ml_dtypes")
+ml_dtypes = pytest.importorskip("ml_dtypes", reason="needs ml_dtypes, for small floats in NumPy")
 
 NAMES = pytest.mark.parametrize("name", FLOAT8)
 pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")

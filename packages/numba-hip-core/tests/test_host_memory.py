@@ -101,7 +101,7 @@ def test_pinning():
         pass
 
 
-@pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="needs a device that uses all host memory")
+@pytest.mark.cpu_device("it uses all memory of the host")
 def test_mapping():
     first, second = np.arange(10.0), np.arange(5.0)
     with hip.mapped(first) as device:

@@ -10,7 +10,6 @@ import pytest
 from numba import hip
 
 from hip_runtime import config as runtime_config
-from hip_runtime import current_device
 
 INDICES = {
     "i + w - 1": lambda i, w, k: i + w - 1,
@@ -57,7 +56,7 @@ def test_sums(text: str, form: str) -> None:
             np.testing.assert_allclose(out, expected, rtol=1e-12, err_msg=f"w = {w}")
 
 
-@pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+@pytest.mark.cpu_device("it explains which accesses are gathers")
 @pytest.mark.parametrize("text", INDICES)
 def test_neighbours_are_loaded_as_vectors(text: str) -> None:
     told = str(kernel_of(text).explain("(float64[::1], float64[::1], int64)"))
@@ -93,7 +92,7 @@ def test_rings(length: int, form: str) -> None:
             np.testing.assert_allclose(out, expected, rtol=1e-12, err_msg=f"first = {first}")
 
 
-@pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+@pytest.mark.cpu_device("it explains which accesses are gathers")
 def test_few_gangs_reach_over_the_end_of_a_ring() -> None:
     signature = "(float64[::1], float64[::1], int64)"
     assert "wraps around" in str(ring_of(512).explain(signature))

@@ -9,10 +9,9 @@ import pytest
 from numba import hip, int64
 
 from hip_runtime import config as runtime_config
-from hip_runtime import current_device
 from hip_runtime.errors import BarrierDivergenceError
 
-on_cpu = pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+on_the_cpu = pytest.mark.cpu_device("it knows which threads wait at a barrier")
 
 
 @hip.jit
@@ -87,7 +86,7 @@ def test_their_threads_may_run_one_after_another(kernel: Any) -> None:
     np.testing.assert_array_equal(out, EXPECTED[kernel])
 
 
-@on_cpu
+@on_the_cpu
 @pytest.mark.parametrize("kernel", EXPECTED, ids=lambda kernel: kernel.__name__)
 def test_no_thread_waits_at_the_end(kernel: Any) -> None:
     told = kernel.explain(X, X, block=64)
@@ -122,13 +121,13 @@ def wait_apart(x, out):
         hip.syncthreads()
 
 
-@on_cpu
+@on_the_cpu
 @pytest.mark.parametrize("kernel", [leave_early, wait_in_part], ids=lambda kernel: kernel.__name__)
 def test_what_some_threads_do_not_reach_is_still_a_barrier(kernel: Any) -> None:
     assert kernel.explain(X, X, block=64).form == "regions"
 
 
-@on_cpu
+@on_the_cpu
 def test_different_barriers_are_still_an_error() -> None:
     with pytest.raises(BarrierDivergenceError):
         wait_apart[5, 64](X, np.zeros_like(X))

@@ -11,7 +11,6 @@ import pytest
 from numba import float64, hip
 
 from hip_runtime import config as runtime_config
-from hip_runtime import current_device
 
 FORMS = ["auto", "loop", "regions", "vectors"]
 AHEAD = "once, before all blocks"
@@ -189,7 +188,7 @@ def on_lines(x, angle, out):
         out[i] = c * x[i]
 
 
-@pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+@pytest.mark.cpu_device("it explains what is computed once for a launch")
 @pytest.mark.parametrize("form", ["loop", "regions", "vectors"])
 def test_the_report_tells_so(form: str) -> None:
     with runtime_config.cpu_form.scope(form):

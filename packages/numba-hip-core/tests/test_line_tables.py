@@ -116,7 +116,7 @@ def parted(out):
         wait_there()
 
 
-@pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="barriers are checked on the CPU device")
+@pytest.mark.cpu_device("it notices barriers that not all threads reach")
 @pytest.mark.parametrize("options", [{}, {"lineinfo": True}, {"debug": True}, {"debug": True, "opt": False}])
 @pytest.mark.sample(2)
 def test_barriers_that_not_all_threads_reach_are_named_by_their_lines(options):

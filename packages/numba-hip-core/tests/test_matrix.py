@@ -18,7 +18,7 @@ from numba_hip import config
 from numba_hip.errors import MatrixError
 from numba_hip.language.matrix.kinds import ELEMENTS
 
-ml_dtypes = pytest.importorskip("ml_dtypes")
+ml_dtypes = pytest.importorskip("ml_dtypes", reason="needs ml_dtypes, for small floats in NumPy")
 
 TARGET = hip_runtime.current_device().target
 HAVING = known_instructions() if TARGET == "cpu" else matrix_instructions(parse_target(TARGET))

@@ -18,7 +18,7 @@ from numba_hip.host.contexts import set_memory_manager
 from numba_hip.host.memory_managers import GetIpcHandleMixin, HostOnlyMemoryManager, MemoryManagerError, MemoryPointer
 from numba_hip.host.memory_pointers import DeadMemoryError, MemoryInUseError
 
-pytestmark = pytest.mark.skipif(not hip_runtime.current_device().is_cpu, reason="the plugin gives memory of the host")
+pytestmark = pytest.mark.cpu_device("the plugin gives memory of the host")
 
 LIMIT = 1 << 20
 

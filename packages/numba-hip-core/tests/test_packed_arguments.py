@@ -257,7 +257,7 @@ def test_memory_of_the_host_that_a_kernel_uses_where_it_is():
 
 
 def test_elements_of_ml_dtypes():
-    ml_dtypes = pytest.importorskip("ml_dtypes")
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="needs ml_dtypes, for small floats in NumPy")
     assert argument_types.element_type(np.dtype(ml_dtypes.bfloat16)) is bfloat16
     assert argument_types.element_type(np.dtype(ml_dtypes.float8_e5m2)) is float8_e5m2
     with pytest.raises(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import numba_hip as hip
-from hip_runtime import config, current_device
+from hip_runtime import config
 
 SHAPE, BLOCK, GRID = (37, 75), (16, 16), (3, 5)
 
@@ -80,7 +80,7 @@ def test_changed_in_place(kind: str, layout: str) -> None:
     np.testing.assert_array_equal(changed.copy_to_host(), expected)
 
 
-@pytest.mark.skipif(not current_device().is_cpu, reason="the axis of the lanes is the CPU device's to choose")
+@pytest.mark.cpu_device("the axis of the lanes is its choice")
 def test_neighbours_in_memory_are_lanes() -> None:
     """Though the distance of pixels is an argument, as that of rows is."""
     result, image = (hip.to_device(pixels("uint8", "rgb")) for _ in range(2))
@@ -125,7 +125,7 @@ def test_copied_records(count: int) -> None:
     np.testing.assert_array_equal(out, source)
 
 
-@pytest.mark.skipif(not current_device().is_cpu, reason="the axis of the lanes is the CPU device's to choose")
+@pytest.mark.cpu_device("the axis of the lanes is its choice")
 @pytest.mark.parametrize("signature", [None, "void(float32[:, :, :])"])
 @pytest.mark.parametrize("count", [3, 4, 5, 8, 16])
 def test_records_that_lie_side_by_side_are_accessed_one_after_another(count: int, signature: Any) -> None:
@@ -160,7 +160,7 @@ def test_records_are_changed_in_place() -> None:
     np.testing.assert_array_equal(cells, expected)
 
 
-@pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+@pytest.mark.cpu_device("it explains which vectors LLVM makes")
 def test_what_is_too_far_apart_for_lanes_is_no_vector_of_llvm_either() -> None:
     told = move[GRID, BLOCK].explain(np.zeros(SHAPE, CELL))
     if "too far apart" in told.reason:  # for the vectors of this processor

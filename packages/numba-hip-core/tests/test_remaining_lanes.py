@@ -11,7 +11,6 @@ import pytest
 from numba import hip, int32, int64
 
 from hip_runtime import config as runtime_config
-from hip_runtime import current_device
 from hip_runtime.drivers.cpu.vectorize import gang_function
 
 COUNT = 400
@@ -130,7 +129,7 @@ def test_threads_go_on_alone(kernel: Any, evaluate: Callable[[int], int], block:
     np.testing.assert_array_equal(counts, list(map(evaluate, starts.tolist())))
 
 
-@pytest.mark.skipif(not current_device().is_cpu, reason="which loops are written twice is asked of the CPU device")
+@pytest.mark.cpu_device("loops are written twice for its lanes")
 @pytest.mark.parametrize(("kernel", "is_late"), [(visit, True), (count_remainders, False)])
 def test_loops_over_places_that_are_known_are_left_together(
     monkeypatch: pytest.MonkeyPatch, kernel: Any, is_late: bool

@@ -17,8 +17,6 @@ from numba_hip.rooflines import Peaks, Roofline
 
 PEAKS = Peaks(100e9, 800e9, 400e9)
 
-cpu_only = pytest.mark.skipif(not current_device().is_cpu, reason="operations are counted on the CPU device")
-
 
 @pytest.fixture(autouse=True)
 def peaks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +41,7 @@ def compute(x: Any, steps: Any, out: Any) -> None:
         out[i] = math.sqrt(value) * part[31 - hip.threadIdx.x]
 
 
-@cpu_only
+@pytest.mark.cpu_device("it counts operations")
 def test_operations_are_counted_thread_by_thread() -> None:
     x, steps, out = np.ones(50, np.float32), np.arange(50), np.zeros(50, np.float32)
     found = hip.roofline(compute[2, 32], x, steps, out, seconds=0.01)

@@ -10,7 +10,6 @@ import pytest
 from numba import float32, float64, hip
 
 from hip_runtime import config as runtime_config
-from hip_runtime import current_device
 
 
 @hip.jit
@@ -102,7 +101,7 @@ def test_a_number_that_changes_is_not_kept() -> None:
         np.testing.assert_allclose(x[:, 0], expected, rtol=1e-14)
 
 
-@pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+@pytest.mark.cpu_device("it explains which values lanes have in common")
 def test_the_report_says_that_lanes_have_it_in_common() -> None:
     told = str(turn.explain((float64[:, ::1], float64[::1], float64[:, ::1]), block=(8, 8)))
     (line,) = (line for line in told.splitlines() if "math.sin(angles[i])" in line)
@@ -110,7 +109,7 @@ def test_the_report_says_that_lanes_have_it_in_common() -> None:
     assert "gathered" not in line
 
 
-@pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+@pytest.mark.cpu_device("gangs keep numbers of rows")
 def test_gangs_ask_for_the_numbers_of_the_last_one() -> None:
     types = (float32[:, ::1], float32[::1], float32[:, ::1])
     for kernel in (turn, steps):

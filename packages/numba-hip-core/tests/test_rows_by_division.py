@@ -137,7 +137,7 @@ def differences(x, first, out):
             out[row, column] = x[row, column + 1] - first[row]
 
 
-@pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+@pytest.mark.cpu_device("it explains which values lanes have in common")
 def test_gangs_in_steps_of_the_grid_are_in_rows() -> None:
     """What a row begins with is one number for a gang, though the loop has a branch."""
     x = np.random.default_rng(3).integers(0, 100, (50, 300))

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from numba import float32, hip, uint8
 
-from hip_runtime import current_device
 from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
 
-on_cpu = pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+on_the_cpu = pytest.mark.cpu_device("the form is its choice")
 
 
 @hip.jit
@@ -37,7 +36,7 @@ def test_rows_of_any_length(block: tuple[int, int], dtype: Any, length: int) -> 
     np.testing.assert_array_equal(out, x + 1)
 
 
-@on_cpu
+@on_the_cpu
 @pytest.mark.skipif(not spreads_masks(), reason="the processor has no vectors of bytes with masks")
 def test_long_rows_of_bytes_are_not_gathered() -> None:
     """The version for pixels is one for vectors; where rows are longer, threads run one after another."""
@@ -47,7 +46,7 @@ def test_long_rows_of_bytes_are_not_gathered() -> None:
     assert "extractelement" not in add_one.inspect_llvm(types, block=(16, 16))
 
 
-@on_cpu
+@on_the_cpu
 def test_threads_with_loops_are_not_written_out() -> None:
     """Sixteen loops, one for each thread of a row, would take LLVM five times as long."""
     types = (float32[:, :, ::1], float32[:, :, ::1])

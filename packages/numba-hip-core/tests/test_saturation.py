@@ -11,7 +11,7 @@ import numba_hip as hip
 from hip_runtime import config as runtime_config
 from numba_hip import config as hip_config
 
-on_the_cpu = pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="for the forms of the CPU device")
+on_the_cpu = pytest.mark.cpu_device("an AMD GPU has no forms")
 
 KINDS = [np.dtype(name) for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")]
 SOURCES = [np.float16, np.float32, np.float64]

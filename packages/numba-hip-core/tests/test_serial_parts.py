@@ -9,7 +9,6 @@ import pytest
 from numba import hip, int64
 
 from hip_runtime import config as runtime_config
-from hip_runtime import current_device
 
 
 @hip.jit
@@ -86,7 +85,7 @@ def test_another_thread_searches(form: str, threads: int) -> None:
         assert found == np.diff(np.concatenate([[0], ends, [row.size]])).max()
 
 
-@pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+@pytest.mark.cpu_device("the form is its choice")
 @pytest.mark.parametrize(("kernel", "count"), [(distinct, 3), (longest_run, 2)])
 def test_it_does_not_run_as_one_lane_of_many(kernel: Any, count: int) -> None:
     arrays = ["int64[:, ::1]", "int64[:, ::1]", "int64[::1]"] if count == 3 else ["int64[:, ::1]", "int64[::1]"]

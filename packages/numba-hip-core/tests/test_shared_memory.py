@@ -296,7 +296,7 @@ def test_a_barrier_that_some_threads_do_not_reach_is_reported():
         kernel[1, 8](np.zeros(8))
 
 
-on_the_cpu = pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="AMD GPUs have limits of their own")
+on_the_cpu = pytest.mark.cpu_device("AMD GPUs have limits of their own")
 
 
 @on_the_cpu

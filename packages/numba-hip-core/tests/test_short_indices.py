@@ -9,14 +9,13 @@ import pytest
 from numba import float32, hip, int8, int16, int32, uint8, uint16, uint32
 
 from hip_runtime import config as runtime_config
-from hip_runtime import current_device
 from hip_runtime.errors import LaunchError
 
 VECTOR, MATRIX = "float32[::1]", "float32[:, ::1]"
 SIZE = 3000
 SHAPES = [64, 100, 256, 7]
 
-on_the_cpu_device = pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+on_the_cpu = pytest.mark.cpu_device("it computes indices in 32 bits where the grid allows that")
 
 
 @hip.jit
@@ -170,7 +169,7 @@ def test_two_axes(block: tuple[int, int]) -> None:
     np.testing.assert_array_equal(out, 2 * matrix)
 
 
-@on_the_cpu_device
+@on_the_cpu
 @pytest.mark.parametrize("block", [256, 100])
 @pytest.mark.parametrize("kernel", SUMS, ids=lambda kernel: kernel.__name__)
 def test_neighbours_are_loaded_as_vectors(kernel: Any, block: int) -> None:
@@ -179,7 +178,7 @@ def test_neighbours_are_loaded_as_vectors(kernel: Any, block: int) -> None:
     assert "gathered" not in told
 
 
-@on_the_cpu_device
+@on_the_cpu
 @pytest.mark.parametrize("kind", [int16, int32, uint32], ids=str)
 def test_sums_with_the_counter_of_a_loop_are_neighbours(kind: Any) -> None:
     """Unless the sum wraps around in a gang, which one comparison tells."""
@@ -188,7 +187,7 @@ def test_sums_with_the_counter_of_a_loop_are_neighbours(kind: Any) -> None:
     assert "unless" in told
 
 
-@on_the_cpu_device
+@on_the_cpu
 @pytest.mark.parametrize("grid", [1 << 23, 1 << 30])
 def test_grids_whose_indices_do_not_fit(grid: int) -> None:
     """Nothing runs, and the kernel can be launched again."""

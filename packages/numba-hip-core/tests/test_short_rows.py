@@ -10,7 +10,6 @@ import pytest
 from numba import hip
 
 from hip_runtime import config as runtime_config
-from hip_runtime import current_device
 
 
 def scale_of(columns: int) -> Any:
@@ -58,7 +57,7 @@ def test_numbers(columns: int) -> None:
     np.testing.assert_array_equal(out, numbers * (i // columns) + i % columns)
 
 
-@pytest.mark.skipif(not current_device().is_cpu, reason="what is asked is of the CPU device")
+@pytest.mark.cpu_device("the width of gangs is its choice")
 def test_widths() -> None:
     """Two gangs have room in a row; where no element is apart from the next, and where rows are shorter than two of
     the narrowest gangs, they are as wide as else."""

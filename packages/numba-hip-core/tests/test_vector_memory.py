@@ -82,7 +82,7 @@ def test_one_access_of_an_amd_gpu(target):
     assert any(f"global_store{one}" in text for one in wide)
 
 
-@pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="bounds are checked on the CPU device")
+@pytest.mark.cpu_device("it checks bounds")
 def test_bounds_are_checked():
     kernel = hip.jit(boundscheck=True)(move)
     with pytest.raises(IndexError, match=r"tid=\[7, 0, 0\].* index 31 is out of range of dimension 0 with extent 31"):

@@ -28,7 +28,7 @@ def reversed_lanes(values, out):
         out[i] = hip.shfl(values[i], hip.warpsize - 1 - hip.laneid)
 
 
-@pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="a GPU may have waves of one size only")
+@pytest.mark.cpu_device("a GPU may have waves of one size only")
 @pytest.mark.parametrize("simulated", [False, True])
 @pytest.mark.parametrize("wave_size", [32, 64])
 @pytest.mark.sample(2)
@@ -50,7 +50,7 @@ def test_a_kernel_has_the_waves_that_it_asks_for(wave_size, simulated):
     assert turned[5] == -1
 
 
-@pytest.mark.skipif(not hip.get_current_device().is_cpu, reason="a GPU may have waves of one size only")
+@pytest.mark.cpu_device("a GPU may have waves of one size only")
 def test_kernels_in_the_cache_differ_by_it(tmp_path):
     with config.cache_dir.scope(str(tmp_path)):
         for expected_hits in (0, 1):

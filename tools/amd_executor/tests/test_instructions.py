@@ -411,7 +411,7 @@ def test_unknown_instructions_are_named(target: str) -> None:
 
 @pytest.mark.parametrize("short", ["fp8", "bf8"])
 def test_floats_of_8_bits(target: str, short: str) -> None:
-    ml_dtypes = pytest.importorskip("ml_dtypes")
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="needs ml_dtypes, for small floats in NumPy")
     if target == "gfx1100":
         pytest.skip("gfx1100 has no instructions for floats of 8 bits")
     name = {"fp8": "float8_e4m3", "bf8": "float8_e5m2"}[short]

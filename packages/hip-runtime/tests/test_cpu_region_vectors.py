@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 import spmd_programs
+from llvmlite import ir
 from spmd_blocks import kernel, launch
 from spmd_programs import WithoutWaves, check_case
 
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
-from hip_runtime.errors import BarrierDivergenceError, KernelFault
+from hip_runtime.drivers.cpu.vectorize import gang_function
+from hip_runtime.errors import BarrierDivergenceError, KernelFault, UnsupportedError
 
 
 @pytest.fixture
@@ -75,6 +77,29 @@ def test_threads_of_a_loop_between_barriers_run_side_by_side(device: Device, for
     np.testing.assert_array_equal(out.copy_to_host(), np.bincount(values, minlength=256))
     assert (f"regions run {2 * default_lanes()} threads at a time" in function.form) == (form == "auto")
     assert (f"3 of 3 regions run {default_lanes()} or " in function.form) == (form == "vectors")
+
+
+def test_nothing_stays_of_gangs_that_cannot_be_written(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    modules: list[ir.Module] = []
+
+    def fail(code: gang_function.GangFunction, *_: Any) -> None:
+        ir.Function(code.item.module, ir.FunctionType(ir.VoidType(), []), f"{code._options.name}.half")
+        modules.append(code.item.module)
+        raise UnsupportedError("there are no lanes today")
+
+    monkeypatch.setattr(gang_function.GangFunction, "_write_not_full", fail)
+    values = np.arange(5000).astype(np.uint8)
+    x, out = to_device(values), to_device(np.zeros(256, np.int32))
+    made = kernel(
+        HISTOGRAM, [("out", "ptr"), ("x", "ptr"), ("n", "i64")], "declare ptr @spmd.shared.s.1024.16(ptr)\n",
+        shared_bytes=1024,
+    )  # fmt: skip
+    with config.cpu_form.scope("vectors"):
+        function = launch(device, made, 1, 256, out.address, x.address, values.size)
+    np.testing.assert_array_equal(out.copy_to_host(), np.bincount(values, minlength=256))
+    assert "there are no lanes today" in function.form
+    assert len(modules) == 3
+    assert not [name for module in modules for name in module.globals if name.startswith("spmd.gang")]
 
 
 HALO = """

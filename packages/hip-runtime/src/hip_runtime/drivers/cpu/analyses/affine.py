@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.analyses.sources import are_all
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.ir.model import Constant, Instruction, Value
 
@@ -86,29 +87,35 @@ def _pointer(instruction: Instruction, operands: Sequence[Coefficient], size_of:
 
 def is_affine(value: Value, is_index: Callable[[Instruction], bool]) -> bool:
     """Whether *value* is affine in what *is_index* says are indices; its coefficients may be known at run time only."""
-    if is_constant(value, is_index):
-        return True
-    assert isinstance(value, Instruction)
-    if is_index(value):
-        return True
+
+    def judge(value: Value) -> bool | list[Value]:
+        if is_constant(value, is_index):
+            return True
+        assert isinstance(value, Instruction)
+        return is_index(value) or _affine_operands(value, is_index)
+
+    return are_all(value, judge)
+
+
+def _affine_operands(value: Instruction, is_index: Callable[[Instruction], bool]) -> list[Value] | bool:
+    """The operands of *value* that have to be affine if it is; ``False`` if it is not whatever they are."""
     if value.opcode in ("zext", "sext"):
         (operand,) = value.operands
         widens_index = isinstance(operand, Instruction) and is_index(operand)
-        return is_affine(operand, is_index) and (value.opcode == "sext" or widens_index or "nneg" in value.flags)
+        return value.operands if value.opcode == "sext" or widens_index or "nneg" in value.flags else False
     if value.opcode in ("mul", "shl"):
         left, right = value.operands
-        return (is_constant(right, is_index) and is_affine(left, is_index)) or (
-            value.opcode == "mul" and is_constant(left, is_index) and is_affine(right, is_index)
-        )
-    return (
-        value.opcode in ("add", "sub", "or")
-        and (value.opcode != "or" or "disjoint" in value.flags)
-        and all(is_affine(operand, is_index) for operand in value.operands)
-    )
+        if is_constant(right, is_index):
+            return [left]
+        return [right] if value.opcode == "mul" and is_constant(left, is_index) else False
+    adds = value.opcode in ("add", "sub") or (value.opcode == "or" and "disjoint" in value.flags)
+    return value.operands if adds else False
 
 
 def is_constant(value: Value, is_index: Callable[[Instruction], bool]) -> bool:
     """Whether *value* depends on no index."""
-    if not isinstance(value, Instruction):
-        return True
-    return not is_index(value) and all(is_constant(operand, is_index) for operand in value.operands)
+
+    def judge(value: Value) -> bool | list[Value]:
+        return not isinstance(value, Instruction) or (not is_index(value) and value.operands)
+
+    return are_all(value, judge)

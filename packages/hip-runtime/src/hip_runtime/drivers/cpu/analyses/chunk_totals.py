@@ -16,6 +16,7 @@ from hip_runtime.drivers.cpu.abi.worker_memory import MOST_TOTALS
 from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
 from hip_runtime.drivers.cpu.analyses.cfg import Order, order_blocks
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
+from hip_runtime.drivers.cpu.analyses.sources import are_all
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import FLOAT_REDUCTIONS, INTEGER_REDUCTIONS
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
@@ -66,13 +67,17 @@ def _is_collectable(update: Instruction) -> bool:
 
 def _is_fixed(value: Value) -> bool:
     """Whether *value* is computed from the kernel's arguments alone."""
+    return are_all(value, _judge_fixed)
+
+
+def _judge_fixed(value: Value) -> bool | list[Value]:
     if isinstance(value, Argument):
         return value.index > 0  # the first one is the work item
     if not isinstance(value, Instruction):
         return True
     if value.opcode == "call":
         return value.callee in intrinsics.EXTENTS
-    return value.opcode in _COMPUTING and all(map(_is_fixed, value.operands))
+    return value.operands if value.opcode in _COMPUTING else False
 
 
 def find_following(update: Instruction, order: Order) -> list[Instruction]:

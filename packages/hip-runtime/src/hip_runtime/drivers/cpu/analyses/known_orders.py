@@ -9,6 +9,7 @@ from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.conditions import mirror, read_order, split_condition
+from hip_runtime.drivers.cpu.analyses.sources import are_all
 from hip_runtime.drivers.cpu.ir.control_flow import ControlFlow
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
 
@@ -70,6 +71,10 @@ def _find_lesser(condition: Value, expected: bool) -> Iterator[tuple[Value, Valu
 
 def is_natural(value: Value) -> bool:
     """Whether *value*, an integer, is known not to be negative."""
+    return are_all(value, _judge_natural)
+
+
+def _judge_natural(value: Value) -> bool | list[Value]:
     number = signed_number(value)
     if number is not None:
         return number >= 0
@@ -80,4 +85,4 @@ def is_natural(value: Value) -> bool:
     if value.opcode == "call":
         assert isinstance(value.type, ir.IntType)
         return bool(value.ranges) and min(value.ranges) >= 0 and max(value.ranges) <= 1 << value.type.width - 1
-    return value.opcode in _SUMS and "nsw" in value.flags and all(map(is_natural, value.operands))
+    return value.operands if value.opcode in _SUMS and "nsw" in value.flags else False

@@ -20,7 +20,7 @@ from hip_runtime.drivers.cpu.ir.model import Function, Instruction, Value
 
 _ACCESSES = frozenset({"load", "store", "atomicrmw", "cmpxchg"})
 _LARGEST_ELEMENT = 8
-_MOST_ASSUMED = 20
+_MOST_ASSUMED = 64
 
 
 @dataclass
@@ -115,7 +115,7 @@ def _steps_over_elements(address: Instruction, nbytes: int, size_of: SizeOf) -> 
                 return False
             kind = kind.element
         assert kind is not None
-        if size_of(kind) % nbytes and not _is_multiple(index, max(nbytes // size_of(kind), 1), frozenset()):
+        if size_of(kind) % nbytes and not _is_multiple(index, max(nbytes // size_of(kind), 1), set()):
             return False
     return True
 
@@ -124,19 +124,20 @@ _LINEAR = frozenset({"add", "sub", "or", "phi", "select", "freeze", "zext", "sex
 """Opcodes whose results are multiples of a power of two if their operands are, but for the condition of a select."""
 
 
-def _is_multiple(value: Value, factor: int, assumed: frozenset[Value]) -> bool:
-    """Whether *value* is known to be a multiple of *factor*, a power of two, if those *assumed* are."""
+def _is_multiple(value: Value, factor: int, assumed: set[tuple[Value, int]]) -> bool:
+    """Whether *value* is known to be a multiple of *factor*, a power of two, if those *assumed* are of theirs, of which
+    it is one from now on."""
     number = signed_number(value)
-    if number is not None or factor == 1 or value in assumed:
-        return factor == 1 or value in assumed or (number or 0) % factor == 0
+    if number is not None or factor == 1 or (value, factor) in assumed:
+        return (number or 0) % factor == 0
     if not isinstance(value, Instruction) or len(assumed) > _MOST_ASSUMED:
         return False
-    assumed |= {value}
+    assumed.add((value, factor))
     if value.opcode == "shl":
         bits = signed_number(value.operands[1])
         return bits is not None and _is_multiple(value.operands[0], factor >> min(bits, _LARGEST_ELEMENT) or 1, assumed)
     if value.opcode in ("mul", "and"):
-        return any(_is_multiple(operand, factor, assumed) for operand in value.operands)
+        return any(_is_multiple(operand, factor, set(assumed)) for operand in dict.fromkeys(value.operands))
     operands = value.operands[1:] if value.opcode == "select" else value.operands
     return value.opcode in _LINEAR and all(_is_multiple(operand, factor, assumed) for operand in operands)
 
@@ -153,4 +154,4 @@ def _is_copied_alike(array: PrivateArrayUses, found: Mapping[Instruction, Privat
 def _has_whole_elements(written: Instruction, nbytes: int) -> bool:
     """Whether *written*, a fill or a copy, is of whole elements, and not volatile."""
     length, is_volatile = written.arguments[2:]
-    return _is_multiple(length, nbytes, frozenset()) and signed_number(is_volatile) == 0
+    return _is_multiple(length, nbytes, set()) and signed_number(is_volatile) == 0

@@ -6,13 +6,14 @@ LLVM finds the same by trying, but does not tell; here it decides whether a loop
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.cfg import Order
+from hip_runtime.drivers.cpu.analyses.sources import operands_first
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 
 Numbers = dict[Instruction, int | None]
@@ -84,17 +85,17 @@ def _number_from(
 
 def _evaluate(value: Value, values: Numbers) -> int | None:
     """The signed number that *value* is, where *values* are known."""
-    if not isinstance(value, Instruction):
-        return signed_number(value)
-    if value not in values:
-        values[value] = None  # for values that depend on themselves
-        values[value] = _compute(value, values)
-    return values[value]
+    for part in operands_first(value, values, _known_from):
+        values[part] = _compute(part, values) if _known_from(part) else None
+    return values[value] if isinstance(value, Instruction) else signed_number(value)
+
+
+def _known_from(value: Instruction) -> Sequence[Value]:
+    """The operands that tell the number that *value* is; none, if that depends on data."""
+    return value.operands if isinstance(value.type, ir.IntType) and value.opcode in _KNOWN else ()
 
 
 def _compute(value: Instruction, values: Numbers) -> int | None:
-    if not isinstance(value.type, ir.IntType) or value.opcode not in _KNOWN:
-        return None
     operands = []
     for operand in value.operands:
         number = _evaluate(operand, values)

@@ -11,6 +11,7 @@ from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS, has_effect
 from hip_runtime.drivers.cpu.analyses.joint_updates import MOST_JOINED
 from hip_runtime.drivers.cpu.analyses.scattered_updates import find_scattered_updates
+from hip_runtime.drivers.cpu.analyses.sources import are_all, is_any
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
 from hip_runtime.drivers.cpu.ir.model import Argument, Block, Function, Instruction, Value
@@ -45,29 +46,34 @@ def find_update_loops(function: Function) -> dict[str, int]:
 
 def _moves_on(value: Value, loop: Block) -> bool:
     """Whether *value* is computed from what *loop* counts, and not from what it loads."""
-    if not isinstance(value, Instruction) or value not in loop.instructions:
-        return False
-    return value.opcode == "phi" or (
-        value.opcode in _COMPUTING and any(_moves_on(operand, loop) for operand in value.operands)
-    )
+    inside = frozenset(loop.instructions)
+
+    def judge(value: Value) -> bool | list[Value]:
+        if not isinstance(value, Instruction) or value not in inside:
+            return False
+        return value.opcode == "phi" or (value.operands if value.opcode in _COMPUTING else False)
+
+    return is_any(value, judge)
 
 
 def _is_common(value: Value, loop: Block) -> bool:
     """Whether *value* is the same for all threads in the same iteration of *loop*, as it is computed from the kernel's
     arguments and from what is counted alone."""
-    if not isinstance(value, Instruction):
-        return not isinstance(value, Argument) or value.index > 0  # the first one is the work item
-    if value.opcode == "phi":
-        return value in loop.phis and all(
-            _counts_on(operand, value) if source is loop else _is_common(operand, loop)
-            for operand, source in zip(value.operands, value.targets, strict=True)
-        )
-    if value.opcode == "call":
-        is_extent = value.callee in intrinsics.EXTENTS
-        if not is_extent and not is_arithmetic(value.callee):
-            return False
-        return is_extent or all(_is_common(operand, loop) for operand in value.operands)
-    return value.opcode in _COMPUTING and all(_is_common(operand, loop) for operand in value.operands)
+
+    def judge(value: Value) -> bool | list[Value]:
+        if not isinstance(value, Instruction):
+            return not isinstance(value, Argument) or value.index > 0  # the first one is the work item
+        if value.opcode == "phi":
+            arriving = list(zip(value.operands, value.targets, strict=True))
+            counts = all(_counts_on(operand, value) for operand, source in arriving if source is loop)
+            starts = [operand for operand, source in arriving if source is not loop]
+            return starts if value in loop.phis and counts else False
+        if value.opcode == "call":
+            is_extent = value.callee in intrinsics.EXTENTS
+            return is_extent or (value.operands if is_arithmetic(value.callee) else False)
+        return value.operands if value.opcode in _COMPUTING else False
+
+    return are_all(value, judge)
 
 
 def _counts_on(value: Value, counter: Instruction) -> bool:

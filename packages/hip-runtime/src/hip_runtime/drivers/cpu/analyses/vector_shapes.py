@@ -21,6 +21,7 @@ from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.alignments import Alignments
 from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks
 from hip_runtime.drivers.cpu.analyses.shape_rules import RULES, VARYING, Shape, uniform_if_all
+from hip_runtime.drivers.cpu.analyses.sources import are_all
 from hip_runtime.drivers.cpu.ir.model import RAMP, Block, Function, Instruction, Value
 
 _UNKNOWN = "unknown"
@@ -191,19 +192,23 @@ class VectorShapes:
 
     def never_wraps(self, value: Value, block: Block) -> bool:
         """Whether an integer is strided without overflow in any lane, so that extending it keeps the stride."""
-        if not isinstance(value, Instruction):
-            return True
-        if value.opcode == "phi":
-            return self._counts_without_wrapping(value, block)
-        if value.opcode == RAMP or self.reaches_over(value, self.find(value, block)) is not None:
-            return True
-        if value.opcode == "call":
-            return value.callee in self.consecutive or self.find(value, block) == 0
-        if value.opcode in ("zext", "sext"):
-            return self.never_wraps(value.operands[0], block)
-        if value.opcode in ("add", "sub") and "nsw" in value.flags and self.homes[value] not in self.masked:
-            return block not in self.masked and all(self.never_wraps(operand, block) for operand in value.operands)
-        return self.find(value, block) == 0
+
+        def judge(value: Value) -> bool | list[Value]:
+            if not isinstance(value, Instruction):
+                return True
+            if value.opcode == "phi":
+                return self._counts_without_wrapping(value, block)
+            if value.opcode == RAMP or self.reaches_over(value, self.find(value, block)) is not None:
+                return True
+            if value.opcode == "call":
+                return value.callee in self.consecutive or self.find(value, block) == 0
+            if value.opcode in ("zext", "sext"):
+                return value.operands
+            if value.opcode in ("add", "sub") and "nsw" in value.flags and self.homes[value] not in self.masked:
+                return value.operands if block not in self.masked else False
+            return self.find(value, block) == 0
+
+        return are_all(value, judge)
 
     def _counts_without_wrapping(self, phi: Instruction, block: Block) -> bool:
         """Whether all that *phi* can be is strided without overflow, given that it is in the iterations before."""

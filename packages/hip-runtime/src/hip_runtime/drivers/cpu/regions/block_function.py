@@ -240,7 +240,7 @@ class BlockFunction(BlockWriter):
         common."""
         builder = self.builder
         most = self._extents[self.item.order.lane_axis]
-        count = limit.write(builder, [code.compute_first(value) for value in limit.values], most)
+        count = limit.write(builder, code.compute_first(limit.values), most)
         limited = LimitedThreads(count, {limit.condition: limit.expected})
         idle = choose_directions(region, limit.condition, not limit.expected)
         with builder.if_else(builder.icmp_unsigned("!=", count, count.type(0)), likely=True) as (some, none):

@@ -24,6 +24,7 @@ from hip_runtime.drivers.cpu.abi.thread_order import AXES
 from hip_runtime.drivers.cpu.analyses.affine import is_affine, is_constant
 from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators, order_blocks
 from hip_runtime.drivers.cpu.analyses.conditions import read_order, split_condition
+from hip_runtime.drivers.cpu.analyses.sources import is_any, operands_first
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
 from hip_runtime.drivers.cpu.ir.model import Argument, Block, Instruction, Value
@@ -99,13 +100,13 @@ class BoundsVersioning:
                 self._values[instruction] = self._apply(instruction)
 
     def _read(self, value: Value) -> Value | None:
-        if not isinstance(value, Instruction):
-            return value
-        if value not in self._values:  # it is live in
-            self._values[value] = None
-            hoisted = self._hoisted.get(value)
-            self._values[value] = self._apply(value) if hoisted is None else _UniformValue(value.type, hoisted)
-        return self._values[value]
+        for live_in in operands_first(value, self._values, self._computed_from):
+            hoisted = self._hoisted.get(live_in)
+            self._values[live_in] = self._apply(live_in) if hoisted is None else _UniformValue(live_in.type, hoisted)
+        return self._values[value] if isinstance(value, Instruction) else value
+
+    def _computed_from(self, live_in: Instruction) -> Sequence[Value]:
+        return live_in.operands if _is_computed(live_in) and live_in not in self._hoisted else ()
 
     def _apply(self, instruction: Instruction) -> Value | None:
         """*instruction* with its operands replaced by their values on the path."""
@@ -161,11 +162,15 @@ def _is_uniform(value: Value) -> bool:
 
 def _depends_on_launch(value: Value) -> bool:
     """Whether *value* depends on more than the thread indices. If not, LLVM itself splits the loop by the condition."""
+    return is_any(value, _judge_of_launch)
+
+
+def _judge_of_launch(value: Value) -> bool | list[Value]:
     if not isinstance(value, Instruction):
         return isinstance(value, Argument | _UniformValue)
     if value.opcode == "call" and intrinsics.is_pure(value.callee):
         return value.callee not in _INDICES
-    return any(map(_depends_on_launch, value.operands))
+    return value.operands
 
 
 def _write_condition(builder: ir.IRBuilder, corners: list[_Corner], condition: Value, expected: bool) -> ir.Value:
@@ -201,10 +206,9 @@ class _Corner:
             return value.value
         if not isinstance(value, Instruction):
             return self._ctx.symbols.leaf(value, self._ctx.arguments)
-        known = self._values.get(value)
-        if known is None:
-            known = self._values[value] = self._write(value)
-        return known
+        for part in operands_first(value, self._values, lambda part: part.operands):
+            self._values[part] = self._write(part)
+        return self._values[value]
 
     def _write(self, value: Instruction) -> ir.Value:
         if value.callee in _INDICES:

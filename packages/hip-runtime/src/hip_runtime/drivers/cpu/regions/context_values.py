@@ -3,7 +3,7 @@ thread."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 
 from llvmlite import ir
@@ -12,6 +12,7 @@ from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.alignments import Alignments, splits_gangs
 from hip_runtime.drivers.cpu.analyses.cfg import live_values
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
+from hip_runtime.drivers.cpu.analyses.sources import operands_first
 from hip_runtime.drivers.cpu.ir.keywords import CASTS
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.regions.formation import Region, RegionGraph, block_uses
@@ -36,6 +37,15 @@ _MAX_DIVIDED = 64
 gangs these are computed once for all lanes, and what they address is contiguous, see `vectorize.coherent_values`."""
 
 
+def _computed_from(value: Instruction) -> Sequence[Value] | None:
+    """The operands that *value* is rematerialized from; ``None`` if it cannot be."""
+    if value.opcode == "call":
+        if intrinsics.is_pure(value.callee):
+            return ()
+        return value.operands if value.callee.startswith(_REMATERIALIZABLE_CALLS) else None
+    return value.operands if value.opcode in _REMATERIALIZABLE else None
+
+
 class Rematerialization:
     """Which values can be rematerialized from the arguments, constants and intrinsics that every region has, and from
     values that are *kept* for the block."""
@@ -46,27 +56,20 @@ class Rematerialization:
 
     def cost(self, value: Value) -> int:
         """The number of instructions that rematerializing takes; more than `_MAX_COST` if it cannot be done."""
-        if not isinstance(value, Instruction):
-            return 0
-        known = self._costs.get(value)
-        if known is None:
-            self._costs[value] = _MAX_COST + 1  # for values that depend on themselves
-            known = self._costs[value] = self._compute(value)
-        return known
+        for part in operands_first(value, self._costs, self._computed_from):
+            self._costs[part] = self._compute(part)
+        return self._costs[value] if isinstance(value, Instruction) else 0
+
+    def _computed_from(self, value: Instruction) -> Sequence[Value]:
+        return () if value in self._kept else _computed_from(value) or ()
 
     def _compute(self, value: Instruction) -> int:
-        if value in self._kept:
-            return 1
-        if value.opcode == "alloca":
-            return 0
-        if value.opcode == "call":
-            if intrinsics.is_pure(value.callee):
-                return 1
-            if not value.callee.startswith(_REMATERIALIZABLE_CALLS):
-                return _MAX_COST + 1
-        elif value.opcode not in _REMATERIALIZABLE:
+        if value in self._kept or value.opcode == "alloca":
+            return int(value in self._kept)
+        operands = _computed_from(value)
+        if operands is None:
             return _MAX_COST + 1
-        return min(1 + sum(self.cost(operand) for operand in value.operands), _MAX_COST + 1)
+        return min(1 + sum(map(self.cost, operands)), _MAX_COST + 1)
 
     def is_cheap(self, value: Instruction) -> bool:
         """Whether *value* is rematerialized instead of being saved."""
@@ -112,23 +115,19 @@ class RowDivisions:
 
     def _find(self, value: Value) -> frozenset[Instruction] | None:
         """The instructions that *value* is rematerialized by, ``None`` if it cannot be or they are too many."""
-        if not isinstance(value, Instruction):
-            return frozenset()
-        if value not in self._made:
-            self._made[value] = None  # for values that depend on themselves
-            self._made[value] = self._collect(value)
-        return self._made[value]
+        for part in operands_first(value, self._made, lambda part: self._computed_from(part) or ()):
+            self._made[part] = self._collect(part)
+        return self._made[value] if isinstance(value, Instruction) else frozenset()
+
+    def _computed_from(self, value: Instruction) -> Sequence[Value] | None:
+        return value.operands if self.divide(value) else _computed_from(value)
 
     def _collect(self, value: Instruction) -> frozenset[Instruction] | None:
-        if value.opcode == "call":
-            if intrinsics.is_pure(value.callee):
-                return frozenset({value})
-            if not value.callee.startswith(_REMATERIALIZABLE_CALLS):
-                return None
-        elif value.opcode not in _REMATERIALIZABLE and not self.divide(value):
+        operands = self._computed_from(value)
+        if operands is None:
             return None
         found = {value}
-        for operand in value.operands:
+        for operand in operands:
             made = self._find(operand)
             if made is None:
                 return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -11,6 +11,7 @@ from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.worker_memory import CollectsTotals
 from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
+from hip_runtime.drivers.cpu.analyses.sources import are_all, operands_first
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.debug_locations import stand_at
 from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
@@ -89,20 +90,29 @@ class ScalarRegion:
 
     def can_compute(self, value: Value) -> bool:
         """Whether `compute_first` can compute *value*."""
-        if not isinstance(value, Instruction) or self._is_hoisted(value):
-            return True
-        if value.opcode == "call":
-            is_pure = spmd.is_uniform(value.callee) or is_arithmetic(value.callee)
-            return is_pure and all(map(self.can_compute, value.arguments))
-        return value.opcode in _COMPUTED and all(map(self.can_compute, value.operands))
 
-    def compute_first(self, value: Value) -> ir.Value:
-        """*value*, the same for all threads, before the loop over them: as it is in the region's first block."""
-        if not isinstance(value, Instruction):
-            return self._operand(value)
-        if self._is_hoisted(value):
-            return self.hoisted[value]
-        return write_instruction(self._builder, value, [self.compute_first(operand) for operand in value.operands])
+        def judge(value: Value) -> bool | list[Value]:
+            if not isinstance(value, Instruction) or self._is_hoisted(value):
+                return True
+            if value.opcode == "call":
+                return value.arguments if spmd.is_uniform(value.callee) or is_arithmetic(value.callee) else False
+            return value.operands if value.opcode in _COMPUTED else False
+
+        return are_all(value, judge)
+
+    def compute_first(self, values: Sequence[Value]) -> list[ir.Value]:
+        """*values*, the same for all threads, before the loop over them: as they are in the region's first block."""
+        known: dict[Value, ir.Value] = {value: held for value, held in self.hoisted.items() if self._is_hoisted(value)}
+
+        def read(value: Value) -> ir.Value:
+            return known[value] if value in known else self._operand(value)
+
+        found = []
+        for value in values:
+            for part in operands_first(value, known, lambda part: part.operands):
+                known[part] = write_instruction(self._builder, part, [read(operand) for operand in part.operands])
+            found.append(read(value))
+        return found
 
     def _is_hoisted(self, value: Instruction) -> bool:
         """Whether *value* is the one that was loaded before the threads run, and not that of an earlier iteration."""

@@ -28,7 +28,7 @@ class CoherentGuard:
         self._made = Block("coherent", before)
         self._behind = behind
         self._width = width
-        self._repeated: dict[Instruction, Instruction] = {}
+        self._repeated: dict[Instruction, Instruction | None] = {}
         self._holds: list[Value] = []
         self._fits: list[Value] = []
         """Whether the lanes of a whole gang are in one row, which has room for some."""
@@ -253,13 +253,16 @@ class CoherentGuard:
         """*value* or, if it is computed behind the guard, the same value computed here; ``None`` if it cannot be."""
         if not isinstance(value, Instruction) or value not in self._behind:
             return value
-        if value in self._repeated:
-            return self._repeated[value]
+        if value not in self._repeated:
+            self._repeated[value] = self._repeat(value)
+        return self._repeated[value]
+
+    def _repeat(self, value: Instruction) -> Instruction | None:
         if value.opcode not in REPEATED and not is_arithmetic(value.callee):
             return None
         operands = [self._available(self._known_value(operand)) for operand in value.operands]
         if None in operands:
             return None
-        made = self._repeated[value] = replace(value, operands=[operand for operand in operands if operand is not None])
+        made = replace(value, operands=[operand for operand in operands if operand is not None])
         self._made.instructions.append(made)
         return made

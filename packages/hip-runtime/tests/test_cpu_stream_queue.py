@@ -1,4 +1,4 @@
-"""How far a caller gets ahead of a stream of the CPU device."""
+"""How far a caller gets ahead of a stream of the CPU device, and what becomes of errors."""
 
 from __future__ import annotations
 
@@ -57,3 +57,28 @@ def test_work_behind_an_error_is_dropped_at_the_same_pace(stream: CpuStream) -> 
     stream.wait()
     assert isinstance(stream.take_fault(), IndexError)
     assert not done
+
+
+def test_a_release_that_fails_leaves_the_stream(stream: CpuStream, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[BaseException | None] = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: told.append(args.exc_value))
+    done = threading.Event()
+    error = ValueError("a memory manager's")
+
+    def release() -> None:
+        raise error
+
+    stream.submit(lambda: None)
+    stream.keep(release)
+    stream.submit(done.set)
+    assert done.wait(PATIENCE)
+    assert told == [error]
+    assert stream.take_fault() is None
+
+
+def test_the_first_error_is_kept(stream: CpuStream) -> None:
+    first, second = ValueError("first"), ValueError("second")
+    stream.fail(first)
+    stream.fail(second)
+    assert stream.take_fault() is first
+    assert stream.take_fault() is None

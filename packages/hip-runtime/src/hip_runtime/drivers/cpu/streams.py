@@ -127,8 +127,9 @@ class CpuStream:
         self._put(partial(_do_always, self, work))
 
     def keep(self, release: Work) -> None:
-        """Call *release* when the work submitted so far is done. Takes no lock: may be called in a finaliser."""
-        self._queue.put(release)
+        """Call *release* when the work submitted so far is done; an error of its is the thread's, which goes on. Takes
+        no lock: may be called in a finaliser."""
+        self._queue.put(partial(_release, release))
         if self._ended:
             _drain(self._queue)
 
@@ -151,8 +152,14 @@ class CpuStream:
 
     def take_fault(self) -> BaseException | None:
         """Return and clear the error that stopped this stream, which can then be used again."""
-        fault, self.fault = self.fault, None
+        with self._lock:  # the stream's thread may fail meanwhile
+            fault, self.fault = self.fault, None
         return fault
+
+    def fail(self, fault: BaseException) -> None:
+        """Drop what follows, because of *fault*, unless another one has not been reported yet."""
+        with self._lock:
+            self.fault = self.fault or fault
 
     def close(self) -> None:
         """End the thread after the work submitted so far. Takes no lock: may be called in a finaliser."""
@@ -221,7 +228,7 @@ def _do(stream: CpuStream, work: Work) -> None:
         if stream.fault is None:
             work()
     except BaseException as error:
-        stream.fault = error
+        stream.fail(error)
     finally:
         stream._completed += 1
 
@@ -231,9 +238,18 @@ def _do_always(stream: CpuStream, work: Callable[[BaseException | None], None]) 
     try:
         work(stream.fault)
     except BaseException as error:
-        stream.fault = stream.fault or error
+        stream.fail(error)
     finally:
         stream._completed += 1
+
+
+def _release(release: Work) -> None:
+    """Call *release*, which may be a memory manager's of the user."""
+    try:
+        release()
+    except BaseException as error:
+        thread = threading.current_thread()
+        threading.excepthook(threading.ExceptHookArgs((type(error), error, error.__traceback__, thread)))
 
 
 def _run(queue: SimpleQueue[Any]) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import llvmlite.binding as llvm
 import pytest
 
-from hip_runtime.drivers.cpu.object_code import host_machine
+from hip_runtime.drivers.cpu.object_code import host_machine, permutations
 
 needs_x86 = pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64"), reason="needs an x86-64 processor, which runs code for older ones"
@@ -43,6 +43,6 @@ def as_processor(name: str) -> Iterator[str]:
 
 def _forget() -> None:
     """Forget what was known of the processor."""
-    for known in vars(host_machine).values():
+    for known in (*vars(host_machine).values(), *vars(permutations).values()):
         if hasattr(known, "cache_clear"):
             known.cache_clear()

@@ -94,7 +94,9 @@ def make(source: str, steps: int) -> Callable[..., Any]:
     return hip.jit(names["kernel"])
 
 
-@pytest.mark.parametrize("source", [ATOMIC, LOOP, LIMIT, INDEX, QUOTIENT], ids=["atomic", "loop", "limit", "index", "quotient"])  # fmt: skip
+@pytest.mark.parametrize(
+    "source", [ATOMIC, LOOP, LIMIT, INDEX, QUOTIENT], ids=["atomic", "loop", "limit", "index", "quotient"]
+)
 @pytest.mark.parametrize("steps", [WIDE, pytest.param(DEEP, marks=pytest.mark.long)])
 def test_numbers_of_numbers(source: str, steps: int) -> None:
     x = hip.to_device(np.zeros(8, np.int64))

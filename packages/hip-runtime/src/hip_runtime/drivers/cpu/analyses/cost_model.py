@@ -24,6 +24,7 @@ from hip_runtime.drivers.cpu.analyses.recurrences import innermost_loops, latenc
 from hip_runtime.drivers.cpu.analyses.row_loops import ROW, find_row_loops
 from hip_runtime.drivers.cpu.analyses.running_lanes import RunningLanes
 from hip_runtime.drivers.cpu.analyses.shape_rules import MAX_STRIDE, VARYING
+from hip_runtime.drivers.cpu.analyses.small_tables import find_small_table
 from hip_runtime.drivers.cpu.analyses.stride_speculation import (
     SpeculatedStride,
     speculate_strides,
@@ -51,6 +52,9 @@ _STRIDED_ACCESS = 1.0
 _GATHER, _SCATTER = 1.5, 2.0
 """A load or a store whose lanes are not contiguous; of neighbours in memory that a lane accesses at once, for all of
 them together."""
+
+_LOOKED_UP = 0.2
+"""A load from a table that is in registers."""
 
 _MASKED_GATHER = 4.0
 """A load under a mask whose lanes are not contiguous, for processors without registers for masks: what chooses each
@@ -355,6 +359,8 @@ class _Estimate:
             return scalar, _LANE
         if shape == -self._size_of(accessed):  # and a shuffle
             return scalar, 2 * _LANE
+        if value.opcode == "load" and find_small_table(value, block, self._shapes) is not None:
+            return scalar, _LOOKED_UP
         if value in self._row_loads and value not in self._rows and self._width >= ROW:
             return scalar, _ROW_ELEMENT + _ROW_BYTE * self._size_of(accessed)
         is_narrow_store = value.opcode == "store" and self._size_of(accessed) < _LEAST_SCATTERED

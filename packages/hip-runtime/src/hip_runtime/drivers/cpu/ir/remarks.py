@@ -29,6 +29,9 @@ STRIDED = "strided"
 GATHERED = "gathered"
 """A load or a store for each lane's own address: a gather or a scatter."""
 
+LOOKED_UP = "looked up in a table"
+"""A permutation of the registers that a small table is loaded to."""
+
 ROWS = "neighbouring elements for each lane"
 """A vector for each lane of what it loads in several iterations, of which vectors across the lanes are made."""
 

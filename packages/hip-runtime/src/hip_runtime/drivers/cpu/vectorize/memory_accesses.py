@@ -14,6 +14,7 @@ from hip_runtime.drivers.cpu.analyses.linear_addresses import find_leaves
 from hip_runtime.drivers.cpu.analyses.neighbours import Neighbours
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.shape_rules import MAX_STRIDE, VARYING
+from hip_runtime.drivers.cpu.analyses.small_tables import SmallTable, find_small_table
 from hip_runtime.drivers.cpu.analyses.strided_groups import StridedGroups
 from hip_runtime.drivers.cpu.ir import remarks
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
@@ -34,6 +35,7 @@ from hip_runtime.drivers.cpu.vectorize.strided_accesses import (
     store_reversed,
     store_strided,
 )
+from hip_runtime.drivers.cpu.vectorize.table_loads import load_from_table
 from hip_runtime.drivers.cpu.vectorize.tabled_updates import TabledUpdates
 from hip_runtime.drivers.cpu.vectorize.vector_builder import size_in_memory
 
@@ -65,6 +67,11 @@ class MemoryAccesses(ApartAccesses):
         """The loads that were looked at."""
         return {}
 
+    @cached_property
+    def _tables(self) -> dict[Instruction, SmallTable | None]:
+        """Those of the loads that were looked at."""
+        return {}
+
     def _clamped_address(self, load: Instruction) -> ClampedAddress | None:
         """The address of *load*, if it is that of neighbours but for those at a limit, and vectors that are loaded
         under a mask are better than a gather."""
@@ -79,6 +86,14 @@ class MemoryAccesses(ApartAccesses):
             self._clamped[load] = found
         return self._clamped[load]
 
+    def _small_table(self, load: Instruction) -> SmallTable | None:
+        """The table that lanes look up what *load* loads in, if it is small."""
+        if self.suspension is not None or self.lockstep:
+            return None
+        if load not in self._tables:
+            self._tables[load] = find_small_table(load, self.shapes.homes[load], self.shapes)
+        return self._tables[load]
+
     def needs(self, instruction: Instruction) -> tuple[Value, ...]:
         """What *instruction* is written with, besides its operands."""
         if instruction.table is not None and self.item.memory.tables is not None:
@@ -91,6 +106,8 @@ class MemoryAccesses(ApartAccesses):
         is_plain = instruction.opcode == "load" and not (instruction.volatile or instruction.atomic)
         if is_plain and (address := self._clamped_address(instruction)) is not None:
             return address.values
+        if is_plain and (table := self._small_table(instruction)) is not None:
+            return table.values
         return find_leaves(pointer, home, self.shapes) or ()
 
     def needs_active_lane(self, instruction: Instruction) -> bool:
@@ -124,6 +141,9 @@ class MemoryAccesses(ApartAccesses):
             if self._clamped_loads is None:
                 self._clamped_loads = ClampedLoads(self)
             return self._clamped_loads.write(instruction, address)
+        if (table := self._small_table(instruction)) is not None:
+            self.form = remarks.LOOKED_UP
+            return load_from_table(self, instruction, table)
         if not (stride := self.speculated_stride(instruction.type, pointer)):
             self.form = remarks.GATHERED
             return self.load_apart(instruction)
@@ -154,7 +174,9 @@ class MemoryAccesses(ApartAccesses):
 
     def is_apart(self, access: Instruction) -> bool:
         """Whether *access* loads or stores numbers at places that lanes have apart, and does nothing else."""
-        return super().is_apart(access) and (access.opcode != "load" or self._clamped_address(access) is None)
+        if not super().is_apart(access):
+            return False
+        return access.opcode != "load" or (self._clamped_address(access) or self._small_table(access)) is None
 
     def _load_member(self, load: Instruction, stride: int, align: int) -> ir.Value:
         """A load of elements that are *stride* of them apart, with what other loads of the block access in between."""

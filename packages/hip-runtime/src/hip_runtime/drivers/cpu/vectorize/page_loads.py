@@ -13,7 +13,7 @@ from hip_runtime.drivers.cpu.llvmir import I64, write_likely
 from hip_runtime.drivers.cpu.object_code.host_machine import masks_neighbours
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder, size_in_memory
 
-_PAGE = 4096
+PAGE = 4096
 """Bytes of the smallest pages of the processors that there is code for; larger ones have a multiple of them."""
 
 
@@ -21,8 +21,8 @@ def load_in_page(lanes: VectorBuilder, kind: ir.Type, place: ir.Value, mask: ir.
     """A contiguous load from *place* on for *mask*, in which there is a lane at least; what other lanes load is
     undefined."""
     builder = lanes.builder
-    offset = builder.and_(builder.ptrtoint(place, I64), I64(_PAGE - 1))
-    last = I64(_PAGE - lanes.width * size_in_memory(kind))
+    offset = builder.and_(builder.ptrtoint(place, I64), I64(PAGE - 1))
+    last = I64(PAGE - lanes.width * size_in_memory(kind))
     return write_likely(
         builder,
         builder.icmp_unsigned("<=", offset, last),

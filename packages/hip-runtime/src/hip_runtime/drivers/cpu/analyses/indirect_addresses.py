@@ -18,7 +18,7 @@ from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 _FREE = frozenset({"sext", "zext", "getelementptr"})
 """Steps that are a part of the loads before and after them."""
 
-_ARITHMETIC = frozenset({"add", "sub", "shl"})
+_ARITHMETIC = frozenset({"add", "sub", "shl", "lshr", "and", "or", "xor"})
 """But no multiplication: a processor does one at a time, but several of a vector."""
 
 _MOST_ARITHMETIC = 2

@@ -37,7 +37,7 @@ class Permutation:
 _AVX512 = {
     1: Permutation(1, 64, 64, "llvm.x86.avx512.permvar.qi.512", "llvm.x86.avx512.vpermi2var.qi.512", 16),
     2: Permutation(2, 32, 32, "llvm.x86.avx512.permvar.hi.512", "llvm.x86.avx512.vpermi2var.hi.512", 16),
-    4: Permutation(4, 16, 16, "llvm.x86.avx512.permvar.si.512", "llvm.x86.avx512.vpermi2var.d.512", 8),
+    4: Permutation(4, 16, 16, "llvm.x86.avx512.permvar.si.512", "llvm.x86.avx512.vpermi2var.d.512", 16),
     8: Permutation(8, 8, 8, "llvm.x86.avx512.permvar.di.512", "llvm.x86.avx512.vpermi2var.q.512", 4),
 }
 _EXTENSIONS = {1: "avx512vbmi", 2: "avx512bw"}

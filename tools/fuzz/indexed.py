@@ -241,6 +241,8 @@ class IndexedGenerator(UpdateGenerator):
         if name.startswith("fixed_"):
             columns = name.removeprefix("fixed_")
             return SMALL.format(f"(max(n // {columns} + 2, n), {columns})", kind), layout
+        if name.startswith("table_"):
+            return SMALL.format(name.removeprefix("table_"), kind), layout
         made = {
             "text": f"generator.choice({MARKS}, n).astype(np.uint8)",
             "reals": f"(generator.integers(-20, 60, n) / 4).astype({choose.choice(('float32', 'float64'))!r})",

@@ -12,6 +12,9 @@ from tools.fuzz.program import Line, Text, group
 COLUMNS = 7, 8
 """The constant lengths of rows."""
 
+TABLES = 5, 8, 13, 16, 64, 100, 256
+"""How many elements small tables have."""
+
 STORED = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "float32", "float64")
 """The types of results, and of what is loaded."""
 
@@ -91,9 +94,12 @@ class ValueGenerator(IndexGenerator):
 
     def load(self) -> str:
         """An element as a number."""
-        which = self.choose.randrange(10)
+        which = self.choose.randrange(11)
         if which < 4:
             return f"np.int64({self.use(self.one_of('numbers', 'reals'))}[{self.index()}])"
+        if which == 10:
+            count = self.choose.choice(TABLES)
+            return f"np.int64({self.use(f'table_{count}')}[{self._small_index(count)}])"
         if which < 7:
             return f"np.int64({self.use('picture')}[{self.cell()}])"
         if which == 7:
@@ -102,6 +108,17 @@ class ValueGenerator(IndexGenerator):
         if which == 8:
             return f"np.int64({self.use('fixed_8')}[{self.inside()}, {self.choose.randrange(8)}])"
         return f"np.int64({self.use('text')}[{self.index()}])"
+
+    def _small_index(self, count: int) -> str:
+        """An index of a table of *count* elements, which is known to be one."""
+        one, two = (self.one_of("s", "t", "u", "q", f"{self.use('numbers')}[{self.index()}]") for _ in "ab")
+        bits = count.bit_length() - 1
+        return self.one_of(
+            f"({one}) & {(1 << bits) - 1}", f"({one}) % {count}", f"(({one}) >> 1) & {(1 << bits) - 1}",
+            f"np.uint8({one}) >> {8 - bits}", f"min(({one}) & 127, {count - 1})",
+            f"np.uint32({one}) % np.uint32({count})",
+            f"(({one}) & {(1 << bits - 1) - 1}) + (({two}) & {(1 << bits - 1) - 1})",
+        )  # fmt: skip
 
     def late_load(self) -> Line:
         """A load of an element that is not there for the last threads, or for none."""

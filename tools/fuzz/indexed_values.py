@@ -21,6 +21,9 @@ STORED = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "float
 BINS = 13
 """How many counters there are."""
 
+LONG = "2147483648", "4294967291", "4294967297"
+"""Numbers that more than 32 bits are needed for, with a sign."""
+
 MARKS = (34, 44, 92, 10, 65)
 """The bytes that a text consists of."""
 
@@ -141,9 +144,14 @@ class ValueGenerator(IndexGenerator):
         if which < 6:
             return f"({one} {self.one_of('+', '-', '^', '&', '|')} {two})"
         if which == 6:
-            return f"({one} {self.one_of('//', '%')} {self.one_of('w', 'h', '3', '10', '-7', f'(({two}) & 7 | 1)')})"
+            by = self.one_of("w", "h", "3", "10", "-7", f"(({two}) & 7 | 1)", self.one_of(*LONG))
+            return self.one_of(f"({one} // {by})", f"({one} % {by})", f"int(({one}) / {self.one_of('3', *LONG)})")
+        if which == 7 and self.choose.random() < 0.5:
+            mixed, long = f"(({self.load()} << 8) {self.one_of('|', '^')} {self.load()})", self.one_of(*LONG)
+            return self.one_of(f"({mixed} // {long})", f"({mixed} % {long})", f"int({mixed} / {long})")
         if which == 7:
-            return f"{self.one_of('min', 'max')}({one}, {two})"
+            limit = self.one_of(f"min({one}, {self.one_of(*LONG)})", f"max({one}, -{self.one_of(*LONG)})")
+            return self.one_of(f"min({one}, {two})", f"max({one}, {two})", limit)
         if which == 8:
             return f"({one} if {self.condition()} else {two})"
         return f"({one} >> {self.choose.randint(1, 3)})"

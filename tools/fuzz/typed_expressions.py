@@ -11,6 +11,9 @@ INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uin
 FLOATS = ("float32", "float64")
 KINDS = INTEGERS + FLOATS
 
+LONG = (1 << 31, (1 << 32) - 1, (1 << 32) + 1)
+"""Numbers that more than 32 bits are needed for, with a sign."""
+
 
 @dataclass
 class ExpressionGenerator:
@@ -71,7 +74,7 @@ class ExpressionGenerator:
             one, two = self.value(kind, depth - 1), self.value(kind, depth - 1)
             return both("({} if {} else {})", one, self.condition(depth - 1), two)
         if which < 0.5:
-            number = choose.choice((0, 1, 7, 100))
+            number = choose.choice((0, 1, 7, 100, *LONG * (kind in ("int64", "uint64"))))
             return same(f"np.{kind}({number})")
         return self._operation(kind, depth - 1)
 

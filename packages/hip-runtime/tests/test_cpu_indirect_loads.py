@@ -115,8 +115,8 @@ def test_negative_indices(device: Device, found: list[bool], negative: list[int]
 
 
 def test_an_index_without_a_sign(device: Device, found: list[bool]) -> None:
-    x, places = table("i16"), draw(0, "i8")
-    text = kernel("i16", "i8", signed=False, wrapped=False)
+    x, places = table("i16"), draw(0, "i16")
+    text = kernel("i16", "i16", signed=False, wrapped=False)
     np.testing.assert_array_equal(run(device, text, x, places), x[places])
     assert any(found)
 

@@ -21,6 +21,8 @@ from hip_runtime.drivers.cpu.passes.short_data import shorten_data
 THREADS = 96
 KINDS = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
 INPUTS = 4
+LONG = ((1 << 31), (1 << 32) - 1, (1 << 32) + 1, 1 << 40)
+"""Numbers that have more than 32 bits, with a sign."""
 
 HEAD = f"""
 declare i64 @llvm.smax.i64(i64, i64)
@@ -60,14 +62,14 @@ class Program:
 
     def _operand(self) -> tuple[str, Any]:
         if self.random.random() < 0.2:
-            number = self.random.choice([0, 1, 2, 7, 255, -1, -9, 1 << 16, 1 << 31, -(1 << 31), 1 << 40])
+            number = self.random.choice([0, 1, 2, 7, 255, -1, -9, 1 << 16, -(1 << 31), *LONG])
             return str(number), lambda values: number
         name = self.random.choice(list(self.formulas)[-6:])
         return name, self.formulas[name]
 
     def _compute(self, result: str) -> None:
         (left, one), (right, other) = self._operand(), self._operand()
-        by = self.random.choice([1, 2, 3, 27, 100])
+        by = self.random.choice([1, 2, 3, 27, 100, *LONG])
         choices = [
             (f"add i64 {left}, {right}", lambda v: one(v) + other(v)),
             (f"sub i64 {left}, {right}", lambda v: one(v) - other(v)),
@@ -89,6 +91,7 @@ class Program:
             (f"call i64 @llvm.umin.i64(i64 {left}, i64 {right})", lambda v: min(one(v) % 2**64, other(v) % 2**64)),
             (f"call i64 @llvm.abs.i64(i64 {left}, i1 false)", lambda v: abs(one(v))),
             self._select(result, (left, one), (right, other)),
+            *self._mix(result, (left, one), (right, other)),
         ]
         text, formula = self.random.choice(choices)
         self.lines.append(f"{result} = {text}")
@@ -103,6 +106,18 @@ class Program:
         self.lines.append(f"{result}.c = icmp {predicate} i64 {left}, {right}")
         text = f"select i1 {result}.c, i64 {left}, i64 {right}"
         return text, lambda v: first(v) if compare(first(v), second(v)) else second(v)
+
+    def _mix(self, result: str, one: tuple[str, Any], other: tuple[str, Any]) -> list[tuple[str, Any]]:
+        """What is computed of combined bits, of which LLVM hardly knows how large they are, and of a long number."""
+        (left, first), (right, second) = one, other
+        self.lines.append(f"{result}.m = xor i64 {left}, {right}")
+        mixed, by = f"{result}.m", self.random.choice(LONG)
+        return [
+            (f"sdiv i64 {mixed}, {by}", lambda v: abs(first(v) ^ second(v)) // by * sign(first(v) ^ second(v))),
+            (f"srem i64 {mixed}, {by}", lambda v: abs(first(v) ^ second(v)) % by * sign(first(v) ^ second(v))),
+            (f"call i64 @llvm.smin.i64(i64 {mixed}, i64 {by})", lambda v: min(first(v) ^ second(v), by)),
+            (f"call i64 @llvm.smax.i64(i64 {mixed}, i64 {-by})", lambda v: max(first(v) ^ second(v), -by)),
+        ]
 
     def text(self) -> str:
         """The kernel: it stores the last number, its low 16 bits, and the one before it as a float."""
@@ -125,6 +140,11 @@ class Program:
 """,
             ]
         )
+
+
+def sign(number: int) -> int:
+    """-1 if *number* is negative, else 1."""
+    return -1 if number < 0 else 1
 
 
 def wrap(number: int) -> int:
@@ -182,7 +202,7 @@ entry:
     return read_function(PrintedModule(llvm.parse_assembly(text, llvm.create_context())), "k", ir.Context())
 
 
-_SHOWN = frozenset({"add", "mul", "lshr"})
+_SHOWN = frozenset({"add", "mul", "lshr", "srem"})
 
 
 def widths(function: Function) -> dict[str, int]:
@@ -195,6 +215,9 @@ def widths(function: Function) -> dict[str, int]:
     ("%s = mul i64 %x, %x\n %r = add i64 %s, %s", {"mul": 32, "add": 64}),  # the square of -32768, twice
     ("%r = mul i64 %x, 65536", {"mul": 32}),
     ("%r = mul i64 %x, 65537", {"mul": 64}),
+    ("%r = srem i64 %x, 7", {"srem": 32}),
+    ("%r = srem i64 %x, 2147483648", {"srem": 64}),  # as a number of 32 bits, it has a sign
+    ("%r = srem i64 %x, 4294967297", {"srem": 64}),  # and this is 1
     ("%q = sdiv i64 %x, 3\n %r = lshr i64 %q, 1", {"lshr": 64}),
     ("%q = and i64 %x, 255\n %r = lshr i64 %q, 1", {"lshr": 32}),
     ("%t = call i32 @spmd.thread_idx.x(ptr %item)\n %w = zext i32 %t to i64\n %r = add i64 %w, 5", {"add": 64}),

@@ -404,3 +404,33 @@ def test_a_device_function_has_a_model_of_its_own():
 def test_there_are_two_models():
     with pytest.raises(OptionError, match="error_model is 'c'; it can be 'python' or 'numpy'"):
         hip.jit(floor, error_model="c")
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int32"])
+def test_numbers_beyond_32_bits_divide_short_data(kind: str) -> None:
+    """What is loaded has few bits, and what it is divided by has more than 32."""
+
+    @hip.jit
+    def kernel(a, b, out):
+        i = hip.grid(1)
+        if i < a.size:
+            mixed = (a[i] * 31) ^ b[i]
+            out[0, i] = mixed % 4294967291
+            out[1, i] = mixed // 4294967297
+            out[2, i] = int(a[i] / 4294967295)
+            out[3, i] = int(a[i] / 2**32) + 5
+            out[4, i] = min(mixed, 2147483648)
+            out[5, i] = max(mixed, -2147483649)
+            out[6, i] = int(abs(a[i]) / 5e9) % 60
+
+    random = np.random.default_rng(5)
+    limits = np.iinfo(kind)
+    a = random.integers(limits.min + 1, limits.max + 1, 200).astype(kind)
+    b = random.integers(0, 256, 200).astype(np.uint8)
+    out = np.zeros((7, 200), np.int64)
+    kernel[2, 128](a, b, out)
+    mixed = (a.astype(np.int64) * 31) ^ b
+    nothing = np.zeros_like(mixed)
+    held = np.minimum(mixed, 2147483648), np.maximum(mixed, -2147483649)
+    wanted = [mixed % 4294967291, mixed // 4294967297, nothing, nothing + 5, *held, nothing]
+    np.testing.assert_array_equal(out, wanted)

@@ -78,7 +78,9 @@ class _Shortened:
 
     def _range_of(self, value: Value) -> Range | None:
         number = signed_number(value)
-        return (number, number) if number is not None else self._ranges.get(value)
+        if number is None:
+            return self._ranges.get(value)
+        return (number, number) if _LEAST <= number <= _MOST else None
 
     # their short forms
 

@@ -28,7 +28,6 @@ from hip_runtime.drivers.cpu.analyses.small_tables import find_small_table
 from hip_runtime.drivers.cpu.analyses.stride_speculation import (
     SpeculatedStride,
     speculate_strides,
-    speculated_shape,
 )
 from hip_runtime.drivers.cpu.analyses.trip_counts import count_iterations
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import is_combinable, is_uniform_load
@@ -38,10 +37,6 @@ from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1
 from hip_runtime.drivers.cpu.object_code.host_machine import has_mask_registers, vector_bytes
 from hip_runtime.errors import UnsupportedError
-
-MOST_NEAR = 16
-"""The largest stride, in elements, of lanes that are near to each other, as of records that lie side by side: a gang
-accesses a few pages."""
 
 _SCALAR, _LANE = 0.27, 0.06
 """An instruction of a thread that runs alone, and of a lane."""
@@ -158,26 +153,6 @@ def estimate_lane(
     accesses that are contiguous along another axis."""
     _, vector = _Estimate(shapes, size_of, width, rows).total()
     return vector * max(1.0, _SCALAR / _LANE / width)
-
-
-def find_contiguous(shapes: VectorShapes, size_of: Callable[[ir.Type], int]) -> frozenset[Instruction]:
-    """The loads and stores that lanes make as whole vectors, unless an index is negative."""
-    return find_near(shapes, size_of, MAX_STRIDE)
-
-
-def find_near(shapes: VectorShapes, size_of: Callable[[ir.Type], int], most: int = MOST_NEAR) -> frozenset[Instruction]:
-    """The loads and stores of lanes that are up to *most* elements apart, or in the reverse order of memory, unless an
-    index is negative."""
-    speculated = speculate_strides(shapes)
-    found = set()
-    for value, block in shapes.homes.items():
-        if value.opcode in ("load", "store"):
-            accessed = value.accessed
-            shape = speculated_shape(shapes, speculated, value.operands[-1], block)
-            nbytes = size_of(accessed)
-            if shape is not VARYING and (0 < shape <= most * nbytes or shape == -nbytes):
-                found.add(value)
-    return frozenset(found)
 
 
 def lanes_worth_taking_out(

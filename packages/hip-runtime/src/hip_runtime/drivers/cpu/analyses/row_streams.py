@@ -9,8 +9,8 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.address_terms import take_apart
-from hip_runtime.drivers.cpu.analyses.cost_model import find_contiguous
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
+from hip_runtime.drivers.cpu.analyses.near_accesses import find_contiguous
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Value
 

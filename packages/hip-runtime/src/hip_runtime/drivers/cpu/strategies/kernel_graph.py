@@ -13,12 +13,12 @@ from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.thread_order import ALONG_X, AXES
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.chunk_totals import find_totals
-from hip_runtime.drivers.cpu.analyses.cost_model import MOST_NEAR
 from hip_runtime.drivers.cpu.analyses.elementwise import mark_elementwise_calls, read_elementwise
 from hip_runtime.drivers.cpu.analyses.global_indices import computes_with_extent
 from hip_runtime.drivers.cpu.analyses.index_bounds import IndexBound, find_index_bounds
 from hip_runtime.drivers.cpu.analyses.inlined_callees import find_affordable
 from hip_runtime.drivers.cpu.analyses.known_ranges import KnownRanges, constant
+from hip_runtime.drivers.cpu.analyses.near_accesses import MOST_NEAR
 from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops
 from hip_runtime.drivers.cpu.analyses.stack_usage import stack_bytes
 from hip_runtime.drivers.cpu.analyses.stride_arguments import assume_strides, guess_strides

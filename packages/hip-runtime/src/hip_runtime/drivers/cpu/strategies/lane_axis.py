@@ -24,8 +24,9 @@ from hip_runtime.drivers.cpu.abi.thread_order import ALONG_X, AXES, Axes
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.analyses.alignments import align_gangs
 from hip_runtime.drivers.cpu.analyses.clamps import InsideShapes
-from hip_runtime.drivers.cpu.analyses.cost_model import estimate_lane, find_near
+from hip_runtime.drivers.cpu.analyses.cost_model import estimate_lane
 from hip_runtime.drivers.cpu.analyses.global_indices import divides_index, find_global_indices, uses_item_for_indices
+from hip_runtime.drivers.cpu.analyses.near_accesses import find_near
 from hip_runtime.drivers.cpu.analyses.row_streams import reads_one_row, streams_rows
 from hip_runtime.drivers.cpu.analyses.type_sizes import SizeOf
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes

@@ -28,6 +28,9 @@ def find_most(value: Value, deepest: int = _DEEPEST) -> int | None:
         bits = value.operands[0].type.width
         known = find_most(value.operands[0], deepest - 1)
         return known if known is not None else (1 << bits) - 1 if bits <= _WIDEST else None
+    if value.opcode == "lshr" and (by := signed_number(value.operands[1])) is not None:
+        left = value.type.width - by
+        return (1 << left) - 1 if 0 <= left <= _WIDEST else find_most(value.operands[0], deepest - 1)
     is_call = value.opcode == "call"
     derive = _DERIVED.get(value.callee.rpartition(".")[0] if is_call else value.opcode)
     if derive is None:

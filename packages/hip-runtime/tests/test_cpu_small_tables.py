@@ -6,15 +6,20 @@ import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from llvmlite import ir
 from other_processors import as_processor, needs_x86
 from spmd_kernels import GLOBAL_X, code, pack
 from test_cpu_strided import before_a_guard, behind_a_guard
 
 from hip_devicelib.codeobject import CodeObject
 from hip_runtime import Device, config, to_device
+from hip_runtime.drivers.cpu.analyses.small_numbers import find_most
 from hip_runtime.drivers.cpu.finalise import list_kernel
+from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
+from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.object_code.permutations import find_permutation
 
 TYPES = {
@@ -170,3 +175,28 @@ def test_only_small_tables_are_looked_up(processor: str, kind: str) -> None:
     within = {permutation.of_one.rpartition(".")[0], permutation.of_two.rpartition(".")[0]} - {""}
     assert any(name in list_code(kind, "low bits", permutation.most) for name in within)
     assert not any(name in list_code(kind, "low bits", 2 * permutation.most) for name in within)
+
+
+@pytest.mark.parametrize(("body", "most"), [
+    ("%r = and i64 %x, 15", 15),
+    ("%r = and i64 %x, -16", None),
+    ("%r = urem i64 %x, 10", 9),
+    ("%r = urem i64 %x, -10", None),  # without a sign, a large number
+    ("%r = srem i64 %x, 10", None),
+    ("%n = and i64 %x, 255\n %r = srem i64 %n, 10", 9),
+    ("%r = lshr i64 %x, 60", 15),
+    ("%r = ashr i64 %x, 60", None),
+    ("%b = trunc i64 %x to i8\n %r = zext i8 %b to i64", 255),
+    ("%b = trunc i64 %x to i8\n %r = sext i8 %b to i64", None),
+    ("%n = and i64 %x, 7\n %r = shl i64 %n, 3", 56),
+    ("%n = and i64 %x, 63\n %s = shl i64 1, %n\n %t = trunc i64 %s to i32\n %r = sext i32 %t to i64", None),
+    ("%n = and i64 %x, 300\n %b = trunc i64 %n to i8\n %r = sext i8 %b to i64", None),  # 300 is 44 there, 255 is -1
+    ("%n = and i64 %x, 7\n %m = and i64 %x, 12\n %s = sub i64 %n, %m\n %r = and i64 %s, 31", 31),
+    ("%n = and i64 %x, 7\n %m = and i64 %x, 12\n %r = sub i64 %n, %m", None),
+    ("%n = and i64 %x, 7\n %c = icmp eq i64 %n, 3\n %r = select i1 %c, i64 20, i64 %n", 20),
+])  # fmt: skip
+def test_numbers_that_are_known_to_be_small(body: str, most: int | None) -> None:
+    text = f"define i64 @k(i64 %x) {{\nentry:\n{body}\n ret i64 %r\n}}"
+    module = PrintedModule(llvm.parse_assembly(text, llvm.create_context()))
+    *_, last, _ = read_function(module, "k", ir.Context()).instructions()
+    assert find_most(last) == most

@@ -14,7 +14,7 @@ from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.worker_memory import MOST_TOTALS
 from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
-from hip_runtime.drivers.cpu.analyses.cfg import Order, order_blocks
+from hip_runtime.drivers.cpu.analyses.cfg import Order, order_function
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.sources import are_all
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import FLOAT_REDUCTIONS, INTEGER_REDUCTIONS
@@ -29,7 +29,7 @@ ACCESSES = frozenset({"load", "store", "atomicrmw", "cmpxchg", "fence"})
 
 def find_totals(function: Function) -> list[Instruction]:
     """The atomic operations of *function* that may be collected, in an order in which to do them at the end."""
-    order = order_blocks(function.blocks[0], lambda block: block.successors)
+    order = order_function(function)
     used = {operand for value in function.instructions() for operand in value.operands}
     if any(looks(value, value in used) for value in function.instructions()):
         return []

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
+from hip_runtime.drivers.cpu.analyses.derived_ranges import DERIVED, numbers_of, operation_of
+from hip_runtime.drivers.cpu.analyses.known_ranges import Range
 from hip_runtime.drivers.cpu.ir.model import Instruction, Value
 
 _DEEPEST = 6
@@ -16,28 +18,53 @@ _WIDEST = 16
 """Bits of the longest integers whose largest number counts as small."""
 
 
-def find_most(value: Value, deepest: int = _DEEPEST) -> int | None:
+_CONVERTS = frozenset({"zext", "sext", "trunc", "freeze"})
+"""What gives the number that it is given, if that fits."""
+
+
+def find_most(value: Value) -> int | None:
     """A number that *value*, an integer, is not more than, and not less than 0; ``None`` if it is not known to be
     small, or may be negative."""
+    found = _find_range(value, _DEEPEST)
+    return found[1] if found is not None and found[0] >= 0 else None
+
+
+def _find_range(value: Value, deepest: int) -> Range | None:
+    """The range of *value*, if it is known to be small."""
     number = signed_number(value)
     if number is not None:
-        return number if number >= 0 else None
+        return number, number
     if not isinstance(value, Instruction) or not isinstance(value.type, ir.IntType) or not deepest:
         return None
-    if value.opcode == "zext":
-        bits = value.operands[0].type.width
-        known = find_most(value.operands[0], deepest - 1)
-        return known if known is not None else (1 << bits) - 1 if bits <= _WIDEST else None
-    if value.opcode == "lshr" and (by := signed_number(value.operands[1])) is not None:
-        left = value.type.width - by
-        return (1 << left) - 1 if 0 <= left <= _WIDEST else find_most(value.operands[0], deepest - 1)
-    is_call = value.opcode == "call"
-    derive = _DERIVED.get(value.callee.rpartition(".")[0] if is_call else value.opcode)
-    if derive is None:
+    derive = DERIVED.get(operation_of(value))
+    if derive is None and value.opcode not in _CONVERTS:
         return None
-    operands = value.arguments if is_call else value.operands[value.opcode == "select" :]
-    found = derive([find_most(operand, deepest - 1) for operand in operands])
-    return found if found is not None and found < 1 << value.type.width - 1 else None
+    known = [_find_range(operand, deepest - 1) for operand in numbers_of(value)]
+    found = _of_bits(value, known)
+    if found is None and derive is not None and None not in known:
+        found = derive(*known)
+    limit = 1 << value.type.width - 1
+    return found if found is not None and -limit <= found[0] and found[1] < limit else None
+
+
+def _of_bits(value: Instruction, known: Sequence[Range | None]) -> Range | None:
+    """The range of *value* if it keeps its operand, or some bits of a number of which no more need be *known*."""
+    operation = operation_of(value)
+    if operation in _CONVERTS and operation != "zext":
+        return known[0]
+    if operation == "zext":
+        bits = value.operands[0].type.width
+        is_natural = known[0] is not None and known[0][0] >= 0
+        return known[0] if is_natural else (0, (1 << bits) - 1) if bits <= _WIDEST else None
+    if operation == "lshr" and (by := signed_number(value.operands[1])) is not None:
+        bits = value.type.width - by
+        return (0, (1 << bits) - 1) if 0 <= bits <= _WIDEST else None
+    if operation == "urem" and (by := signed_number(value.operands[1])) is not None:
+        return (0, by - 1) if by > 0 else None
+    if operation in ("and", "llvm.umin"):
+        naturals = [found[1] for found in known if found is not None and found[0] >= 0]
+        return (0, min(naturals)) if naturals else None
+    return None
 
 
 def count_low_zeros(value: Value, deepest: int = _DEEPEST) -> int:
@@ -60,44 +87,3 @@ _LOW_ZEROS: dict[str, Callable[[list[int]], int]] = {
     "mul": sum,
 }  # fmt: skip
 """How many a result has, by how many its operands have."""
-
-Most = Sequence["int | None"]
-
-
-def _if_known(derive: Callable[..., int | None]) -> Callable[[Most], int | None]:
-    """*derive*, of operands that are all known."""
-    return lambda most: None if None in most else derive(*most)
-
-
-def _least_known(most: Most) -> int | None:
-    return min((number for number in most if number is not None), default=None)
-
-
-def _remain(most: Most) -> int | None:
-    """Of a remainder by a number; what it is the remainder of has no sign, or is not negative."""
-    return most[1] - 1 if most[1] else None
-
-
-_DERIVED: dict[str, Callable[[Most], int | None]] = {
-    "and": _least_known,
-    "or": _if_known(lambda one, other: (1 << max(one, other).bit_length()) - 1),
-    "xor": _if_known(lambda one, other: (1 << max(one, other).bit_length()) - 1),
-    "add": _if_known(lambda one, other: one + other),
-    "mul": _if_known(lambda one, other: one * other),
-    "shl": _if_known(lambda number, by: number << min(by, _WIDEST)),
-    "lshr": _if_known(lambda number, by: number),
-    "ashr": _if_known(lambda number, by: number),
-    "udiv": _if_known(lambda number, by: number),
-    "sdiv": _if_known(lambda number, by: number),
-    "urem": _remain,
-    "srem": lambda most: _remain(most) if most[0] is not None else None,
-    "select": _if_known(max),
-    "sext": _if_known(lambda number: number),
-    "trunc": _if_known(lambda number: number),
-    "freeze": _if_known(lambda number: number),
-    "llvm.umin": _least_known,
-    "llvm.smin": _if_known(min),
-    "llvm.umax": _if_known(max),
-    "llvm.smax": _if_known(max),
-}
-"""What a result is not more than, by what its operands are not."""

@@ -10,6 +10,7 @@ from hip_runtime.drivers.cpu.analyses.address_terms import take_apart
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.small_numbers import count_low_zeros, find_most
+from hip_runtime.drivers.cpu.analyses.type_sizes import number_bytes
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.object_code.permutations import Permutation, find_permutation
@@ -38,7 +39,7 @@ def find_small_table(load: Instruction, block: Block, shapes: VectorShapes) -> S
     """The table that lanes look up what *load* loads in, as seen from *block*; ``None`` if they load from elsewhere, or
     the processor has no instructions for as large a one."""
     (pointer,) = load.operands
-    size = _size_of(load.type)
+    size = number_bytes(load.type)
     permutation = find_permutation(size)
     is_plain = not (load.volatile or load.atomic or load.meets_tables) and not is_private_address(pointer)
     if permutation is None or not is_plain or shapes.of(pointer, block) is not VARYING:
@@ -68,11 +69,3 @@ def _in_elements(value: Value, scale: int, size: int) -> tuple[Value, int, int] 
     zeros = (scale & -scale).bit_length() - 1
     shift = max(size.bit_length() - 1 - zeros, 0)
     return (value, shift, (scale << shift) // size) if scale > 0 and shift <= count_low_zeros(value) else None
-
-
-def _size_of(kind: ir.Type) -> int:
-    """Bytes of a number of *kind*; 0 of what is looked up in no table."""
-    if isinstance(kind, ir.IntType):
-        return kind.width // 8 if kind.width in (8, 16, 32, 64) else 0
-    sizes = ((ir.HalfType, 2), (ir.FloatType, 4), (ir.DoubleType, 8))
-    return next((size for known, size in sizes if isinstance(kind, known)), 0)

@@ -7,14 +7,14 @@ addresses are followed through them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
-from hip_runtime.drivers.cpu.analyses.cfg import order_blocks
-from hip_runtime.drivers.cpu.analyses.known_ranges import Range, constant, multiply_ranges
+from hip_runtime.drivers.cpu.analyses.cfg import order_function
+from hip_runtime.drivers.cpu.analyses.derived_ranges import DERIVED, numbers_of, operation_of
+from hip_runtime.drivers.cpu.analyses.known_ranges import Range, constant
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I1, I32, I64
 
@@ -35,7 +35,7 @@ class _Shortened:
 
     def __init__(self, function: Function) -> None:
         self._function = function
-        self._blocks = order_blocks(function.blocks[0], lambda block: block.successors).blocks
+        self._blocks = order_function(function).blocks
         self._ranges: dict[Value, Range] = {}
         self._computed: list[tuple[Instruction, Block]] = []
         for block in self._blocks:
@@ -67,10 +67,10 @@ class _Shortened:
     def _find_range(self, value: Instruction) -> Range | None:
         if value.opcode in ("sext", "zext"):
             return _of_loaded(value)
-        derive = _DERIVED.get(_operation(value))
+        derive = DERIVED.get(operation_of(value))
         if derive is None:
             return None
-        operands = _numbers(value)
+        operands = numbers_of(value)
         known = [self._range_of(operand) for operand in operands]
         if None in known or not any(operand in self._ranges for operand in operands):
             return None
@@ -105,7 +105,7 @@ class _Shortened:
 
     def _choose(self, value: Instruction, block: Block) -> Instruction:
         """The number that *value*, a call in *block*, chooses, by a comparison."""
-        one, *others = map(self._shortened, _numbers(value))
+        one, *others = map(self._shortened, numbers_of(value))
         name = f"{value.name}.short"
         made = []
         if not others:
@@ -113,7 +113,7 @@ class _Shortened:
             made.append(Instruction(I32, "sub", [others[0], one], f"{name}.minus", flags=("nsw",)))
         (other,) = others
         chosen = [made[0], one] if made else [one, other]
-        predicate = _CHOOSES[_operation(value)]
+        predicate = _CHOOSES[operation_of(value)]
         made.append(Instruction(I1, "icmp", [one, other], f"{name}.is", predicate=predicate))
         made.append(Instruction(I32, "select", [made[-1], *chosen], name, location=value.location))
         place = block.instructions.index(value) + 1
@@ -172,17 +172,6 @@ def _is_computed(value: Value) -> bool:
     return isinstance(value, Instruction) and value.opcode not in ("sext", "zext")
 
 
-def _operation(value: Instruction) -> str:
-    return value.callee.rpartition(".")[0] if value.opcode == "call" else value.opcode
-
-
-def _numbers(value: Instruction) -> Sequence[Value]:
-    """The operands of *value* that its result is computed from."""
-    if value.opcode == "call":
-        return value.arguments[:1] if _operation(value) == "llvm.abs" else value.arguments
-    return value.operands[1:] if value.opcode == "select" else value.operands
-
-
 def _of_loaded(value: Instruction) -> Range | None:
     """The range of *value*, which has more bits than its operand, if that is computed from what is loaded."""
     source = value.operands[0]
@@ -205,81 +194,6 @@ def _is_loaded(value: Value, depth: int) -> bool:
     operands = value.arguments if value.opcode == "call" else value.operands
     return any(_is_loaded(operand, depth - 1) for operand in operands)
 
-
-def _shift_left(value: Range, by: Range) -> Range | None:
-    return (value[0] << by[0], value[1] << by[0]) if 0 <= by[0] == by[1] < I32.width else None
-
-
-def _shift_right(value: Range, by: Range) -> Range | None:
-    return (value[0] >> by[0], value[1] >> by[0]) if 0 <= by[0] == by[1] < I64.width else None
-
-
-def _shift_in_zeros(value: Range, by: Range) -> Range | None:
-    return _shift_right(value, by) if value[0] >= 0 and by[1] < I32.width else None
-
-
-def _divide(value: Range, by: Range) -> Range | None:
-    """A quotient with a sign, by a number; what is rounded to 0 is no larger."""
-    if by[0] != by[1] or by[0] <= 0:
-        return None
-    return min(value[0], 0), max(value[1], 0)
-
-
-def _divide_naturals(value: Range, by: Range) -> Range | None:
-    return _divide(value, by) if value[0] >= 0 else None
-
-
-def _remain(value: Range, by: Range) -> Range | None:
-    if by[0] != by[1] or by[0] <= 0:
-        return None
-    return max(min(value[0], 0), 1 - by[0]), min(max(value[1], 0), by[0] - 1)
-
-
-def _remain_natural(value: Range, by: Range) -> Range | None:
-    return _remain(value, by) if value[0] >= 0 else None
-
-
-def _mix(left: Range, right: Range) -> Range:
-    """Of bits that are combined: as many as the longer one has, and a sign if one has a sign."""
-    bits = max(max(abs(least), abs(most + (most < 0))).bit_length() for least, most in (left, right))
-    is_natural = left[0] >= 0 and right[0] >= 0
-    return 0 if is_natural else -(1 << bits), (1 << bits) - 1
-
-
-def _mask(left: Range, right: Range) -> Range:
-    """Of bits that both have."""
-    naturals = [found[1] for found in (left, right) if found[0] >= 0]
-    return (0, min(naturals)) if naturals else _mix(left, right)
-
-
-def _unite(left: Range, right: Range) -> Range:
-    return min(left[0], right[0]), max(left[1], right[1])
-
-
-Derive = Callable[..., "Range | None"]
-
-_DERIVED: dict[str, Derive] = {
-    "add": lambda left, right: (left[0] + right[0], left[1] + right[1]),
-    "sub": lambda left, right: (left[0] - right[1], left[1] - right[0]),
-    "mul": multiply_ranges,
-    "shl": _shift_left,
-    "ashr": _shift_right,
-    "lshr": _shift_in_zeros,
-    "and": _mask,
-    "or": _mix,
-    "xor": _mix,
-    "sdiv": _divide,
-    "udiv": _divide_naturals,
-    "srem": _remain,
-    "urem": _remain_natural,
-    "select": _unite,
-    "llvm.smax": lambda left, right: (max(left[0], right[0]), max(left[1], right[1])),
-    "llvm.smin": lambda left, right: (min(left[0], right[0]), min(left[1], right[1])),
-    "llvm.umax": lambda left, right: _unite(left, right) if min(left[0], right[0]) >= 0 else None,
-    "llvm.umin": lambda left, right: _unite(left, right) if min(left[0], right[0]) >= 0 else None,
-    "llvm.abs": lambda value: (0, max(-value[0], value[1])),
-}
-"""The range of a result, from those of the operands."""
 
 _CHOOSES = {"llvm.smax": "sgt", "llvm.smin": "slt", "llvm.umax": "sgt", "llvm.umin": "slt", "llvm.abs": "slt"}
 """How the first operand compares with the other one, or with 0, if it is chosen, or is inverted."""

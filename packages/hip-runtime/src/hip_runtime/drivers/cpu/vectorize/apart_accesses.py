@@ -15,6 +15,7 @@ from hip_runtime.drivers.cpu.analyses.neighbours import (
 )
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.shape_rules import MAX_STRIDE, VARYING, Shape
+from hip_runtime.drivers.cpu.analyses.type_sizes import number_bytes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.llvmir import I64
 from hip_runtime.drivers.cpu.object_code.host_machine import spreads_masks
@@ -87,7 +88,7 @@ class ApartAccesses(SingleLane):
 
     def _gather(self, load: Instruction) -> ir.Value:
         """The same without neighbours."""
-        if self.mask is None and not self.lockstep and _is_number(load.type) and not has_effect(load):
+        if self.mask is None and not self.lockstep and number_bytes(load.type) and not has_effect(load):
             address = find_indirect_address(load, self.block, self.shapes)
             if address is not None:
                 return load_indirectly(self, load, address)
@@ -217,7 +218,7 @@ class ApartAccesses(SingleLane):
         if access.opcode not in ("load", "store") or access.volatile or access.atomic or access.meets_tables:
             return False
         kind, pointer = access.accessed, access.operands[-1]
-        if not _is_number(kind) or is_private_address(pointer) or self.accessing_lane(kind, pointer) is not None:
+        if not number_bytes(kind) or is_private_address(pointer) or self.accessing_lane(kind, pointer) is not None:
             return False
         if access.opcode == "store" and self._gives_places:
             return False
@@ -230,9 +231,3 @@ class ApartAccesses(SingleLane):
     def _gives_places(self) -> bool:
         """Whether an atomic operation of this block may give lanes places that are neighbours of each other."""
         return any(value.opcode == "atomicrmw" for value in self.block.instructions)
-
-
-def _is_number(kind: ir.Type) -> bool:
-    if isinstance(kind, ir.IntType):
-        return kind.width in (8, 16, 32, 64)
-    return isinstance(kind, ir.HalfType | ir.FloatType | ir.DoubleType)

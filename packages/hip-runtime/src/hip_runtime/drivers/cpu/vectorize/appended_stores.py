@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from llvmlite import ir
 
+from hip_runtime.drivers.cpu.analyses.type_sizes import number_bytes
 from hip_runtime.drivers.cpu.ir.model import Constant, Instruction, Value
 from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I1, I8, I32, I64
@@ -29,7 +30,7 @@ _WORDS = 8
 def is_appended(code: GangValues, pointer: Value, kind: ir.Type) -> bool:
     """Whether active lanes that store values of *kind* at *pointer* store to neighbours, one after another, unless a
     place is negative; and the processor packs lanes."""
-    nbytes = _size(kind)
+    nbytes = number_bytes(kind)
     least = _LEAST_BYTES if has_mask_registers() else vector_bytes()
     return code.lanes.width * nbytes >= least and nbytes == _distance(code, pointer) and packs_lanes(nbytes)
 
@@ -51,15 +52,9 @@ def _distance(code: GangValues, value: Value) -> int | None:
         return _distance(code, value.operands[2])
     if value.opcode == "getelementptr" and len(value.operands) == 2 and value.source_type is not None:
         base, index = (_distance(code, operand) for operand in value.operands)
-        nbytes = _size(value.source_type)
+        nbytes = number_bytes(value.source_type)
         return None if base is None or index is None or not nbytes else base + index * nbytes
     return None
-
-
-def _size(kind: ir.Type) -> int:
-    """The size of a number of *kind*; 0 of what is none."""
-    is_number = isinstance(kind, ir.IntType | ir.HalfType | ir.FloatType | ir.DoubleType)
-    return size_in_memory(kind) if is_number and kind != I1 else 0
 
 
 def _asks_for_negative(code: GangValues, condition: Value) -> bool:

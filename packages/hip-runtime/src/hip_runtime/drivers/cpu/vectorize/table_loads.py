@@ -1,8 +1,8 @@
 """Loads from tables that `analyses.small_tables` found: these are loaded whole, and elements taken out of registers.
 
 A permutation gives all lanes any element of a register in a few cycles; a gather takes about one for each lane, and of
-bytes, for which there is none, three. The processor protects memory in pages: where a table
-is in one page, any active lane shows that all of it can be loaded.
+bytes, for which there is none, three. The processor protects memory in pages: where a table is in one page, any active
+lane shows that all of it can be loaded.
 """
 
 from __future__ import annotations

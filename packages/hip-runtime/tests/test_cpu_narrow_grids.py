@@ -170,7 +170,7 @@ def test_which_grids_are_narrow() -> None:
 
     def choose(columns: int, *grid: int) -> Gangs | None:
         arguments = bytes(8) + columns.to_bytes(8, "little", signed=True) + bytes(8)
-        return narrow.choose((*grid, 1), (16, 16, 1), arguments)
+        return narrow.for_blocks((16, 16, 1))((*grid, 1), arguments)
 
     assert choose(3, 100, 1) == Gangs(0)
     assert choose(32, 100, 2) == Gangs(0)
@@ -178,9 +178,9 @@ def test_which_grids_are_narrow() -> None:
     assert choose(3, 100, 4) is None  # the rows fill gangs, as far as the grid tells
     assert choose(3, 15, 1) is None
     assert choose(-5, 100, 1) == Gangs(0)
-    unknown = narrow._replace(size=0)
-    assert unknown.choose((100, 2, 1), (16, 16, 1), b"") == Gangs(0)
-    assert unknown.choose((100, 3, 1), (16, 16, 1), b"") is None
+    unknown = narrow._replace(size=0).for_blocks((16, 16, 1))
+    assert unknown((100, 2, 1), b"") == Gangs(0)
+    assert unknown((100, 3, 1), b"") is None
     narrow = narrow._replace(least=5, lanes=8)
     assert choose(4, 100, 1) == Gangs(0)
     assert choose(5, 100, 1) == Gangs(1, 8)
@@ -200,10 +200,10 @@ def test_a_block_that_is_as_wide_as_a_gang_may_be_mostly_idle() -> None:
     narrow = NarrowGrids(axis=1, other=0, width=16, least=9, rows=256, offset=0, size=8)
 
     def choose(columns: int, blocks: int) -> Gangs | None:
-        return narrow.choose((100, blocks, 1), (16, 16, 1), columns.to_bytes(8, "little", signed=True))
+        return narrow.for_blocks((16, 16, 1))((100, blocks, 1), columns.to_bytes(8, "little", signed=True))
 
     assert choose(3, 1) == Gangs(0)
     assert choose(9, 1) is None
     assert choose(20, 1) is None
     assert choose(3, 2) is None
-    assert narrow._replace(size=0).choose((100, 1, 1), (16, 16, 1), b"") is None
+    assert narrow._replace(size=0).for_blocks((16, 16, 1))((100, 1, 1), b"") is None

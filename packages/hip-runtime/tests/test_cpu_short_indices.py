@@ -106,19 +106,19 @@ def test_other_kernels(case: str) -> None:
 
 def test_grids() -> None:
     rule = ShortIndices("k", None)
-    assert rule.choose((MOST_OF_SHORT_INDICES // 256, 1, 1), (256, 1, 1), b"") is None
-    assert rule.choose((1, MOST_OF_SHORT_INDICES // 8, 2), (1024, 8, 1), b"") is None
+    assert rule.for_blocks((256, 1, 1))((MOST_OF_SHORT_INDICES // 256, 1, 1), b"") is None
+    assert rule.for_blocks((1024, 8, 1))((1, MOST_OF_SHORT_INDICES // 8, 2), b"") is None
     for grid, block, axis in (((1 << 23, 1, 1), (256, 1, 1), "x"), ((1, 1 << 28, 1), (4, 8, 1), "y")):
         with pytest.raises(LaunchError, match=rf"kernel 'k'.*2147483648 threads along {axis}"):
-            rule.choose(grid, block, b"")
+            rule.for_blocks(block)(grid, b"")
 
 
 def test_narrow_grids_have_other_gangs_as_before() -> None:
     narrow = NarrowGrids(axis=1, other=0, width=16, least=5, rows=64, lanes=8)
     rule = ShortIndices("k", narrow)
     for grid in ((8, 1, 1), (8, 2, 1), (8, 8, 1)):
-        assert rule.choose(grid, (16, 3, 1), b"") == narrow.choose(grid, (16, 3, 1), b"")
-    assert rule.choose((8, 1, 1), (16, 3, 1), b"") == Gangs(0)
+        assert rule.for_blocks((16, 3, 1))(grid, b"") == narrow.for_blocks((16, 3, 1))(grid, b"")
+    assert rule.for_blocks((16, 3, 1))((8, 1, 1), b"") == Gangs(0)
 
 
 def test_a_program_that_was_kept_says_so() -> None:

@@ -198,3 +198,34 @@ def test_arrays_of_other_libraries_that_are_malformed() -> None:
     out = hip.to_device(np.zeros(4))
     with pytest.raises(ArrayError, match="interface"):
         copy_member[1, 4]((out, SimpleNamespace(__cuda_array_interface__={"shape": (4,)})))
+
+
+@hip.jit
+def take(a, out, b, numbers, c, more, d):
+    out[0] = a + b + numbers[0] + numbers[1][0] + numbers[1][1] + c.real + c.imag + more[0].size + d
+
+
+TAKEN: tuple[tuple[Any, ...], ...] = (
+    (np.int8(-3), np.uint64(2**40), (True, (np.float32(0.5), np.int16(-7))), 1 - 4j, np.uint8(200)),
+    (5, 2.5, (np.uint16(9), (1, 2)), np.complex64(3 + 1j), True),
+    (2**62, np.float16(1.5), (Pair(1, 2)[0], Pair(0.25, 4)), 0j, np.int32(-1)),
+)
+
+
+@pytest.mark.parametrize("given", TAKEN, ids=range(len(TAKEN)))
+def test_numbers_one_after_another_are_packed_as_alone(given: tuple[Any, ...]) -> None:
+    a, b, numbers, c, d = given
+    out, array = hip.to_device(np.zeros(1)), hip.to_device(np.zeros(11))
+    args = (a, out, b, numbers, c, (array, ()), d)
+    configured = take[1, 1]
+    configured(*args)
+    ready = configured.ready.recent
+    assert ready.bind(args) == ready.loaded.pack_exactly(args)
+    configured(*args)
+    expected = float(a) + float(b) + sum(map(float, (numbers[0], *numbers[1]))) + c.real + c.imag + 11 + float(d)
+    assert out.copy_to_host()[0] == pytest.approx(expected)
+    for other in ((*numbers, 1), numbers[:1], (numbers[0], (*numbers[1], 1)), (numbers[0], list(numbers[1])), 1):
+        assert ready.bind((a, out, b, other, c, (array, ()), d)) is None
+    for place, wrong in ((0, "a"), (1, array[::2]), (2, None), (5, (array[::2], ())), (5, (array,)), (6, 1j)):
+        assert ready.bind((*args[:place], wrong, *args[place + 1 :])) is None
+    assert ready.bind(args[:-1]) is None

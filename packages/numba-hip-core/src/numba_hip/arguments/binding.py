@@ -3,14 +3,17 @@
 Most launches of a program are like the last one. What such a launch has to find out, that its arguments have the types
 that code was loaded for, and their bytes, is a few comparisons and attributes for each argument. In a loop over the
 arguments these take several times as long as written out, so they are written out: one function for kernels that take
-a number and two arrays, one for those that take three arrays. Launches that it does not recognise go the long way.
+a number and two arrays, one for those that take three arrays. Members of tuples are tested as arguments are, and
+numbers that follow one another are packed together. Launches that it does not recognise go the long way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import struct
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any
+from itertools import count, groupby, islice
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core import types
@@ -37,35 +40,74 @@ INT64 = range(-(2**63), 2**63)
 _CONDITIONS = {
     "number": "v{0}.__class__ is k{0}",
     "integer": "v{0}.__class__ is k{0} and v{0} in INT64",
-    "tuple": "v{0}.__class__ is k{0} and (t{0} := p{0}(v{0})) is not None",
     "array": "v{0}.__class__ is DeviceArray and (u{0} := v{0}.upper) is not None and u{0}.code == k{0}",
 }
+
+
+class _Leaf(NamedTuple):
+    """What stands for one scalar or array."""
+
+    kind: str
+    """What it has to be: a key of `_CONDITIONS`."""
+    place: int
+    """Its number among all values, those of the tuples included."""
+    code: Any
+    pack: Packer
+
+
+class _Tuple(NamedTuple):
+    """What stands for a tuple: its place, its class, and the places of its members."""
+
+    place: int
+    kind: type
+    members: Sequence[int]
 
 
 def binder(codes: Sequence[Any], kinds: Sequence[types.Type], packing: Sequence[Packer]) -> Bind | None:
     """The function for arguments that stand for *codes* (`argument_codes`) and are packed as *kinds* by *packing*.
     ``None`` where an argument is neither number nor array nor a tuple of these."""
-    parts: list[tuple[str, str]] = []
-    known, packs = list(codes), list[Any](packing)
-    for place, (code, kind, pack) in enumerate(zip(codes, kinds, packing, strict=True)):
+    tuples: list[_Tuple] = []
+    leaves = _leaves(range(len(codes)), codes, kinds, packing, count(len(codes)), tuples)
+    if leaves is None:
+        return None
+    known = [(f"k{leaf.place}", leaf.code) for leaf in leaves] + [(f"k{each.place}", each.kind) for each in tuples]
+    found, packers = _pieces(leaves)
+    tests = " and ".join(_CONDITIONS[leaf.kind].format(leaf.place) for leaf in leaves)
+    text = _text(len(codes), tuples, [name for name, _ in known], tests, found, len(packers))
+    made: Bind = _maker(text)([code for _, code in known], packers)
+    return made
+
+
+def _leaves(
+    places: Sequence[int],
+    codes: Sequence[Any],
+    kinds: Sequence[types.Type],
+    packing: Sequence[Packer],
+    unused: Iterator[int],
+    tuples: list[_Tuple],
+) -> list[_Leaf] | None:
+    """What stands for the values at *places* and for the members of those that are tuples, in the order of the buffer.
+    The latter are added to *tuples*, each before what is in it, with *unused* places for their members."""
+    leaves: list[_Leaf] = []
+    for place, code, kind, pack in zip(places, codes, kinds, packing, strict=True):
         if isinstance(kind, types.BaseTuple):
             if not isinstance(code, tuple) or not isinstance(pack, TuplePacker):
                 return None
-            known[place], packs[place] = code[0], binder(code[1:], list(kind), pack.members)
-            if packs[place] is None:
+            members = list(islice(unused, len(code) - 1))
+            tuples.append(_Tuple(place, code[0], members))
+            within = _leaves(members, code[1:], list(kind), pack.members, unused, tuples)
+            if within is None:
                 return None
-            parts.append(("tuple", "t{0}"))
+            leaves += within
         elif isinstance(kind, types.Array) and not isinstance(code, type):
-            fields: dict[Packer, str] = {DENSE: "u{0}.dense", PACKED: "u{0}.packed"}
-            parts.append(("array", fields.get(pack, "p{0}(v{0})")))
+            leaves.append(_Leaf("array", place, code, pack))
         elif isinstance(code, type):
             # Packers of signed integers raise an error for what is none of them.
             packs_any = code is int and not (isinstance(kind, types.Integer) and kind.signed)
-            parts.append(("integer" if packs_any else "number", "p{0}(v{0})"))
+            leaves.append(_Leaf("integer" if packs_any else "number", place, code, pack))
         else:
             return None
-    made: Bind = _maker(tuple(parts))(known, packs)
-    return made
+    return leaves
 
 
 def argument_codes(values: Sequence[Any], depth: int = _MOST_NESTED) -> list[Any] | None:
@@ -86,29 +128,67 @@ def argument_codes(values: Sequence[Any], depth: int = _MOST_NESTED) -> list[Any
     return codes
 
 
-@cache
-def _maker(parts: tuple[tuple[str, str], ...]) -> Callable[..., Any]:
-    """What makes a `Bind` of codes and packers: *parts* are the kind of each argument and the expression of its
-    bytes."""
-    places = range(len(parts))
-    values, known, packers = ("".join(f"{letter}{place}, " for place in places) for letter in "vkp")
-    tests = " and ".join(_CONDITIONS[kind].format(place) for place, (kind, _) in enumerate(parts))
-    found = "".join(expression.format(place) + ", " for place, (_, expression) in enumerate(parts))
+def _pieces(leaves: Sequence[_Leaf]) -> tuple[list[str], list[Packer]]:
+    """Expressions of the bytes of *leaves*, and the functions that they call ``p0``, ``p1`` and so on: one for all
+    numbers that follow one another."""
+    found: list[str] = []
+    packers: list[Any] = []
+    for formatted, run in groupby(leaves, lambda leaf: _format(leaf.pack) is not None):
+        if formatted:
+            numbers = list(run)
+            found.append(f"p{len(packers)}({', '.join(f'v{leaf.place}' for leaf in numbers)})")
+            packers.append(struct.Struct("<" + "".join(_format(leaf.pack) or "" for leaf in numbers)).pack)
+            continue
+        for leaf in run:
+            fields: dict[Packer, str] = {DENSE: "dense", PACKED: "packed"}
+            if leaf.kind == "array" and leaf.pack in fields:
+                found.append(f"u{leaf.place}.{fields[leaf.pack]}")
+            else:
+                found.append(f"p{len(packers)}(v{leaf.place})")
+                packers.append(leaf.pack)
+    return found, packers
+
+
+def _format(pack: Packer) -> str | None:
+    """The format that *pack* packs one number with, without the byte order, if it does no more than that."""
+    packed = getattr(pack, "__self__", None)
+    return packed.format.removeprefix("<") if isinstance(packed, struct.Struct) else None
+
+
+def _text(
+    size: int, tuples: Sequence[_Tuple], known: Sequence[str], tests: str, found: Sequence[str], packers: int
+) -> str:
+    """The text of what makes a `Bind` for *size* arguments, of the codes *known* and so many *packers*: it unpacks the
+    *tuples*, makes the *tests*, and joins what was *found*."""
+    unpacked: list[str] = []
+    for each in tuples:
+        unpacked += (
+            f"if v{each.place}.__class__ is not k{each.place} or len(v{each.place}) != {len(each.members)}:",
+            "    return None",
+            f"[{', '.join(f'v{member}' for member in each.members)}] = v{each.place}",
+        )
+    packed = found[0] if len(found) == 1 else f"join(({', '.join(found)}))"
     lines = (
-        "def make(codes, packing):",
-        f"    [{known}], [{packers}] = codes, packing",
-        "    def bind(args):",
-        f"        if len(args) == {len(parts)}:",
-        f"            [{values}] = args",
-        f"            if {tests or 'True'}:",
-        "                try:",
-        f"                    return join(({found}))",
-        "                except NOT_PACKED:",
-        "                    pass",
-        "        return None",
-        "    return bind",
+        f"if len(args) != {size}:",
+        "    return None",
+        f"[{', '.join(f'v{place}' for place in range(size))}] = args",
+        *unpacked,
+        f"if {tests or 'True'}:",
+        "    try:",
+        f"        return {packed}",
+        "    except NOT_PACKED:",
+        "        pass",
+        "return None",
     )
+    functions = ", ".join(f"p{number}" for number in range(packers))
+    head = f"def make(codes, packing):\n    [{', '.join(known)}], [{functions}] = codes, packing\n    def bind(args):\n"
+    return head + "".join(f"        {line}\n" for line in lines) + "    return bind\n"
+
+
+@cache
+def _maker(text: str) -> Callable[..., Any]:
+    """What makes a `Bind` of codes and packers, as `_text` has written it."""
     names = {"DeviceArray": DeviceArray, "INT64": INT64, "NOT_PACKED": NOT_PACKED, "join": b"".join}
-    exec(compile("\n".join(lines), "<binding of arguments>", "exec"), names)
+    exec(compile(text, "<binding of arguments>", "exec"), names)
     made: Any = names["make"]
     return made  # type: ignore[no-any-return]

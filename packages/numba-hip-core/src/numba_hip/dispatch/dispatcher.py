@@ -15,7 +15,6 @@ from hip_runtime import Device, DeviceArray, Stream, current_device
 from hip_runtime.errors import LaunchError
 from numba_hip import config as settings
 from numba_hip._numba.typing import type_code
-from numba_hip.advisory_warnings import advise_on_grid, needs_advice
 from numba_hip.arguments.argument_types import argument_type, check_arguments, check_devices, describe, plain, type_of
 from numba_hip.arguments.binding import argument_codes, binder
 from numba_hip.compilation.kernel_code import KernelCode
@@ -23,35 +22,24 @@ from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch import pickling
 from numba_hip.dispatch.argument_extensions import ArgumentExtension, StandIn, prepare
 from numba_hip.dispatch.argument_mismatch import explain_arguments
+from numba_hip.dispatch.configuration_methods import Configurable
 from numba_hip.dispatch.explanation_methods import Explained
 from numba_hip.dispatch.forall import ForAll
-from numba_hip.dispatch.function_checks import check_function
-from numba_hip.dispatch.launch import (
-    AdvisedKernel,
-    ConfiguredKernel,
-    Dim3,
-    LaunchConfig,
-    ReadyLaunch,
-    ReadyLaunches,
-    Remembered,
-    is_plain,
-)
+from numba_hip.dispatch.launch import ConfiguredKernel, Dim3, LaunchConfig, ReadyLaunch
 from numba_hip.dispatch.launch_context import compiling_for
 from numba_hip.dispatch.loading import LoadedKernel, keep_machine_code, load_kernel
 from numba_hip.dispatch.numba_methods import NumbaMethods
 from numba_hip.dispatch.overloads import Overloads
 from numba_hip.dispatch.transfer import ArgumentCopies, check_capture
-from numba_hip.errors import SHORTENED, DeviceFunctionError, hide_frames, without_own_frames
+from numba_hip.errors import DeviceFunctionError, without_own_frames
 from numba_hip.language.stub import interpreter
 
 Types = tuple[types.Type, ...]
 
-OWN_MODULES = "numba_hip."
-
 NO_STAND_INS: Mapping[int, StandIn] = {}
 
 
-class Dispatcher(Overloads, Explained, NumbaMethods):
+class Dispatcher(Overloads, Configurable, Explained, NumbaMethods):
     """A function of ``hip.jit``: launched as ``kernel[grid, block](...)``, or called from other kernels.
 
     Each new tuple of argument types is compiled once for each kind of device. Made by `numba_hip.jit`.
@@ -69,15 +57,8 @@ class Dispatcher(Overloads, Explained, NumbaMethods):
         self.extensions = list(extensions)
         """What sees the arguments of each launch first; see `numba_hip.dispatch.argument_extensions`."""
         self.identity = ""
-        self._is_own = str(py_func.__module__).startswith(OWN_MODULES)
-        """Whether it is a kernel of this library."""
         self._loaded: dict[tuple[Any, ...], LoadedKernel] = {}
-        self._configured: Remembered[Any, ConfiguredKernel] = Remembered()
-        """By what was written, integers alone."""
-        self._shapes: Remembered[tuple[Dim3, Dim3, int], ConfiguredKernel] = Remembered()
-        """By what it means: those on the default stream."""
-        self._ready: Remembered[tuple[Dim3, int], ReadyLaunches] = Remembered()
-        """By the shape of the blocks and their dynamic shared memory."""
+        self._start_configuring()
         self._specialisations: dict[tuple[str, Types], Dispatcher] = {}
         self._recent: ReadyLaunch | None = None
         """The last one that was prepared, if its code serves launches of all shapes."""
@@ -88,70 +69,6 @@ class Dispatcher(Overloads, Explained, NumbaMethods):
 
     __iter__ = None
     """Not by ``kernel[0]``, ``kernel[1]`` and so on, as of whatever has elements."""
-
-    def __getitem__(self, config: Any) -> ConfiguredKernel:
-        """Configure a launch: ``kernel[grid, block, stream, dynamic_shared, cluster]``, the last three optional.
-
-        Grid and block are integers or tuples of one to three; raises `hip_runtime.errors.LaunchError`, and
-        `KernelSignatureError` for what only other kernels can call.
-        """
-        plain = is_plain(config)
-        configured = self._configured.get(config) if plain else None
-        if configured is None:
-            if self.is_device_function:
-                raise DeviceFunctionError(
-                    "Cannot compile a device function as a kernel: "
-                    f"kernels call {self.__name__}, only they are launched"
-                )
-            try:
-                configured = self._find_shape(LaunchConfig.of(config))
-            except (LaunchError, *SHORTENED) as error:
-                hide_frames(error)
-                raise
-            if plain:
-                self._configured.keep(config, configured)
-        return configured
-
-    def _find_shape(self, config: LaunchConfig) -> ConfiguredKernel:
-        """The kernel configured so. What was prepared for launches of the same shape holds for all streams.
-
-        No stream is kept: it would live as long as the kernel.
-        """
-        grid, block, stream, shared = config
-        shape = grid, block, shared
-        known = self._shapes.get(shape)
-        if known is None:
-            if not self._shapes:
-                check_function(self.py_func, device=False, launched=True)
-            known = self._configure(config if stream is None else LaunchConfig(grid, block, None, shared))
-            self._shapes.keep(shape, known)
-        return known if stream is None else type(known)(self, config, known.ready)
-
-    def _configure(self, config: LaunchConfig) -> ConfiguredKernel:
-        # Callers do not choose the grids of our own kernels.
-        kind = AdvisedKernel if not self._is_own and needs_advice(config.grid) else ConfiguredKernel
-        if kind is AdvisedKernel and settings.early_warnings():
-            advise_on_grid(config.grid)
-            kind = ConfiguredKernel
-        return kind(self, config, self._ready_launches(config))
-
-    def _ready_launches(self, config: LaunchConfig) -> ReadyLaunches:
-        """What was prepared for blocks as in *config*."""
-        shape = config.block, config.dynamic_shared
-        known = self._ready.get(shape)
-        return self._ready.keep(shape, ReadyLaunches()) if known is None else known
-
-    def configure(
-        self,
-        griddim: Any,
-        blockdim: Any,
-        stream: Stream | int | None = 0,
-        sharedmem: int | None = 0,
-        cluster: Any = None,
-    ) -> ConfiguredKernel:
-        """``kernel[griddim, blockdim, stream, sharedmem, cluster]``."""
-        config = griddim, blockdim, stream, 0 if sharedmem is None else sharedmem
-        return self[config if cluster is None else (*config, cluster)]
 
     def forall(self, ntasks: int, tpb: int = 0, stream: Stream | int | None = 0, sharedmem: int = 0) -> ForAll:
         """A launch with at least *ntasks* threads along x, in blocks of *tpb*, which is chosen where it is 0.
@@ -209,8 +126,8 @@ class Dispatcher(Overloads, Explained, NumbaMethods):
     def _forget_launches(self) -> None:
         """Let go of what launches found out."""
         self._recent = None
-        for made in (self._loaded, self._configured, self._shapes, self._ready):
-            made.clear()
+        self._loaded.clear()
+        self._start_configuring()
 
     @property
     def specializations(self) -> dict[tuple[str, Types], Dispatcher]:

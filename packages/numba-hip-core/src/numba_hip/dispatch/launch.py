@@ -90,9 +90,12 @@ def is_plain(given: Any) -> bool:
         return True
     for part in given:
         kind = type(part)
-        if kind is not int and (kind is not tuple or any(type(extent) is not int for extent in part)):
+        if kind is not int and (kind is not tuple or not _INTEGER.issuperset(map(type, part))):
             return False
     return True
+
+
+_INTEGER = frozenset([int])
 
 
 class ReadyLaunch(NamedTuple):

@@ -10,7 +10,7 @@ from operator import itemgetter
 from hip_runtime import config
 from hip_runtime.driver import PER_THREAD_STREAM, Describe, Dim3
 from hip_runtime.drivers.cpu.abi.grid_rules import ShortIndices
-from hip_runtime.drivers.cpu.abi.narrow_grids import Gangs, NarrowGrids
+from hip_runtime.drivers.cpu.abi.narrow_grids import Choose, Gangs, NarrowGrids
 from hip_runtime.drivers.cpu.diagnostics.kernel_faults import find_place, read_fault
 from hip_runtime.drivers.cpu.execution import block_scheduler, stall_reports
 from hip_runtime.drivers.cpu.execution.cooperative_launch import run_with_contexts
@@ -33,7 +33,7 @@ _WORD = struct.Struct("<q")
 
 _code_scope = config.code_scope.get
 
-_Found = tuple[dict[Dim3, Program], object, Program, int, bytes, "NarrowGrids | ShortIndices | None"]
+_Found = tuple[dict[Dim3, Program], object, Program, int, bytes, "Choose | None"]
 """What launches need to know of a program, together with what it was found by: its function's programs, which has
 others once its module was unloaded, and the scope of settings."""
 
@@ -118,8 +118,8 @@ class BlockLauncher:
         found = self._found
         if found is None or found[0] is not self._function.workers or found[1] is not _code_scope():
             found = self._found = self._find_program(describe)
-        _, _, program, entry, suffix, grids = found
-        if grids is not None and (gangs := grids.choose(grid, self._block, arguments)) is not None:
+        _, _, program, entry, suffix, choose = found
+        if choose is not None and (gangs := choose(grid, arguments)) is not None:
             self._with_gangs(gangs).launch(arguments, grid, stream, owners, describe)
             return
         if suffix:
@@ -151,7 +151,8 @@ class BlockLauncher:
         grids: NarrowGrids | ShortIndices | None = program.narrow
         if program.has_short_indices:
             grids = ShortIndices(self._function.kernel.name, program.narrow)
-        return self._function.workers, _code_scope(), program, program.entry, suffix, grids
+        choose = None if grids is None else grids.for_blocks(self._block)
+        return self._function.workers, _code_scope(), program, program.entry, suffix, choose
 
     def _with_gangs(self, gangs: Gangs) -> BlockLauncher:
         """What launches with *gangs*."""

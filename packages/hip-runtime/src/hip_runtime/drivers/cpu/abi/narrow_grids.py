@@ -7,6 +7,7 @@ or with narrower gangs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from hip_runtime.driver import Dim3
@@ -17,6 +18,11 @@ class Gangs(NamedTuple):
 
     axis: int
     width: int = 0
+
+
+Choose = Callable[[Dim3, bytes], Gangs | None]
+"""Chooses the gangs for a grid and packed arguments; ``None`` if those of the program are good. It is asked by every
+launch, so what is the same for all of them is computed before."""
 
 
 def turn(block: Dim3) -> Dim3:
@@ -41,18 +47,25 @@ class NarrowGrids(NamedTuple):
     is_turned: bool = False
     """Whether the axes are those of blocks whose threads along x are counted along y."""
 
-    def choose(self, grid: Dim3, block: Dim3, arguments: bytes) -> Gangs | None:
-        """The gangs for *grid*, of blocks of the shape *block*; ``None`` if it is not narrow."""
+    def for_blocks(self, block: Dim3) -> Choose:
+        """What chooses gangs for grids of blocks of the shape *block*."""
         if self.is_turned:
             block = turn(block)
-        blocks, extent = grid[self.axis], grid[self.axis] * block[self.axis]
-        if (extent >= self.width and blocks > 1) or grid[self.other] * block[self.other] < self.rows:
-            return None  # of several blocks, few are without any thread that does something
-        if self.size:
-            bound = int.from_bytes(arguments[self.offset : self.offset + self.size], "little", signed=True)
-            extent = min(extent, bound)
-        if extent >= self.width:
-            return None
-        if extent < self.least:
-            return Gangs(0 if self.is_turned else self.other)
-        return Gangs(self.axis, self.lanes) if self.lanes else None
+        axis, other, width, size = self.axis, self.other, self.width, self.size
+        threads, part = block[axis], slice(self.offset, self.offset + size)
+        many = max(-(-width // threads), 2)  # of several blocks, few are without any thread that does something
+        few_rows = -(-self.rows // block[other])
+        least, turned = self.least, Gangs(0 if self.is_turned else other)
+        narrower = Gangs(axis, self.lanes) if self.lanes else None
+
+        def choose(grid: Dim3, arguments: bytes) -> Gangs | None:
+            if grid[axis] >= many or grid[other] < few_rows:
+                return None
+            extent = grid[axis] * threads
+            if size:
+                extent = min(extent, int.from_bytes(arguments[part], "little", signed=True))
+            if extent >= width:
+                return None
+            return turned if extent < least else narrower
+
+        return choose

@@ -39,7 +39,7 @@ class Order:
 def order_blocks(entry: Block, successors: Successors) -> Order:
     """The order of the blocks that are reachable from *entry*."""
     order = Order()
-    reachable = _reachable(entry, successors)
+    reachable = list(dict.fromkeys([entry, *find_following(entry, successors)]))
     # Each entry: blocks to order, starting with their first; blocks whose incoming edges are ignored; enclosing loops.
     pending: list[tuple[list[Block], frozenset[Block], tuple[frozenset[Block], ...]]] = [(reachable, frozenset(), ())]
     while pending:
@@ -80,12 +80,13 @@ def _edges(block: Block, successors: Successors, inside: frozenset[Block], cut: 
     return [target for target in successors(block) if target in inside and target not in cut]
 
 
-def _reachable(entry: Block, successors: Successors) -> list[Block]:
-    found = {entry: None}
-    waiting = [entry]
+def find_following(block: Block, successors: Successors, until: Block | None = None) -> list[Block]:
+    """The blocks that are reached from *block* before *until*, each once; *block* is one of them if it is in a loop."""
+    found: dict[Block, None] = {}
+    waiting = [block]
     while waiting:
         for target in successors(waiting.pop()):
-            if target not in found:
+            if target not in found and target is not until:
                 found[target] = None
                 waiting.append(target)
     return list(found)

@@ -14,13 +14,13 @@ from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.abi.worker_memory import MOST_TOTALS
 from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
-from hip_runtime.drivers.cpu.analyses.cfg import Order, order_function
+from hip_runtime.drivers.cpu.analyses.cfg import Order, block_successors, find_following, order_function
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
 from hip_runtime.drivers.cpu.analyses.sources import are_all
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import FLOAT_REDUCTIONS, INTEGER_REDUCTIONS
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.keywords import BINARY, CASTS
-from hip_runtime.drivers.cpu.ir.model import Argument, Block, Function, Instruction, Value
+from hip_runtime.drivers.cpu.ir.model import Argument, Function, Instruction, Value
 
 _COMPUTING = (BINARY - DIVISIONS) | CASTS | {"getelementptr", "select", "icmp"}
 REDUCIBLE = INTEGER_REDUCTIONS.keys() | FLOAT_REDUCTIONS.keys()
@@ -40,7 +40,7 @@ def find_totals(function: Function) -> list[Instruction]:
         if value.opcode == "atomicrmw" and value not in used and _is_collectable(value)
     ][-MOST_TOTALS:]
     while found:
-        kept = [update for update in found if _allow(find_following(update, order), update, found)]
+        kept = [update for update in found if _allow(find_later(update, order), update, found)]
         if len(kept) == len(found):
             break
         found = kept
@@ -80,16 +80,10 @@ def _judge_fixed(value: Value) -> bool | list[Value]:
     return value.operands if value.opcode in _COMPUTING else False
 
 
-def find_following(update: Instruction, order: Order) -> list[Instruction]:
+def find_later(update: Instruction, order: Order) -> list[Instruction]:
     """What a thread may run after *update*, in no order; *update* is in it if it is in a loop."""
     home = next(block for block in order.blocks if update in block.instructions)
-    found: dict[Block, None] = {}
-    waiting = [home]
-    while waiting:
-        for target in waiting.pop().successors:
-            if target not in found:
-                found[target] = None
-                waiting.append(target)
+    found = find_following(home, block_successors)
     position = home.instructions.index(update)
     rest = [] if home in found else home.instructions[position + 1 :]
     return rest + [value for block in found for value in block.instructions]

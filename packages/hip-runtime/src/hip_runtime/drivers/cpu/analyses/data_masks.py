@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hip_runtime.drivers.cpu.analyses.cfg import find_following
 from hip_runtime.drivers.cpu.analyses.monotonic_conditions import is_decided_by_ends
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block
@@ -14,17 +15,5 @@ def find_data_masked(shapes: VectorShapes) -> frozenset[Block]:
     for block in shapes.divergent:
         condition = block.terminator.operands[0]
         if not any(is_decided_by_ends(shapes, condition, block, holds, anywhere=True) for holds in (True, False)):
-            found |= _blocks_until_reconvergence(block, shapes)
+            found.update(find_following(block, shapes.successors, shapes.reconvergence(block)))
     return frozenset(found & shapes.masked)
-
-
-def _blocks_until_reconvergence(block: Block, shapes: VectorShapes) -> set[Block]:
-    end = shapes.reconvergence(block)
-    found: set[Block] = set()
-    waiting = [block]
-    while waiting:
-        for target in shapes.successors(waiting.pop()):
-            if target is not end and target not in found:
-                found.add(target)
-                waiting.append(target)
-    return found

@@ -7,6 +7,7 @@ program, which has to be found.
 from __future__ import annotations
 
 from hip_devicelib import spmd
+from hip_runtime.drivers.cpu.analyses.cfg import block_successors, find_following
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.ir.control_flow import ControlFlow
 from hip_runtime.drivers.cpu.ir.model import Block, Function
@@ -20,7 +21,7 @@ def waits_at_end_only(function: Function) -> bool:
         return False
     (last,) = waiting
     place = _place(last)
-    behind = _reached_from(last)
+    behind = find_following(last, block_successors)
     if place is None or last in behind or any(has_effect(value) for value in last.instructions[place + 1 :]):
         return False
     if any(has_effect(value) for block in behind for value in block.instructions):
@@ -34,15 +35,3 @@ def _place(block: Block) -> int | None:
     """Where *block* has a barrier."""
     calls = (place for place, value in enumerate(block.instructions) if value.callee == spmd.BARRIER)
     return next(calls, None)
-
-
-def _reached_from(block: Block) -> set[Block]:
-    """The blocks that may follow *block*."""
-    found: set[Block] = set()
-    waiting = [block]
-    while waiting:
-        for target in waiting.pop().successors:
-            if target not in found:
-                found.add(target)
-                waiting.append(target)
-    return found

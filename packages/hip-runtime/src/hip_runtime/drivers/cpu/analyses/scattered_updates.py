@@ -18,7 +18,7 @@ from llvmlite import ir
 from hip_runtime.drivers.cpu.abi.worker_memory import MOST_TABLES
 from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
 from hip_runtime.drivers.cpu.analyses.cfg import order_function
-from hip_runtime.drivers.cpu.analyses.chunk_totals import ACCESSES, REDUCIBLE, find_following, is_harmless, looks
+from hip_runtime.drivers.cpu.analyses.chunk_totals import ACCESSES, REDUCIBLE, find_later, is_harmless, looks
 from hip_runtime.drivers.cpu.ir.model import Argument, Function, Instruction, Value
 
 _KINDS = (ir.FloatType, ir.DoubleType)
@@ -70,7 +70,7 @@ def find_scattered_updates(function: Function) -> ScatteredUpdates | None:
             if number == len(arrays):
                 arrays.append(UpdatedArray(argument, value))
             updates.append(value)
-            for other in find_following(value, order):
+            for other in find_later(value, order):
                 if other.opcode in ACCESSES and not is_in_block_memory(other.address):
                     accesses.setdefault(other, set()).add(number)
                 elif not is_harmless(other):

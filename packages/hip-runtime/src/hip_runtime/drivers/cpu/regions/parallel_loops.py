@@ -16,15 +16,16 @@ Uniform values are stored by every thread to the same address, with the same res
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.abi import intrinsics
 from hip_runtime.drivers.cpu.analyses.block_memory import may_overlap
+from hip_runtime.drivers.cpu.analyses.cfg import find_following
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
 from hip_runtime.drivers.cpu.ir.loop_metadata import DistinctNode
-from hip_runtime.drivers.cpu.ir.model import Block, Instruction
+from hip_runtime.drivers.cpu.ir.model import Instruction
 from hip_runtime.drivers.cpu.ir.writer import Assembled
 from hip_runtime.drivers.cpu.regions.formation import Region
 
@@ -52,23 +53,12 @@ def _accesses_again(region: Region) -> bool:
         for position, store in enumerate(block.instructions):
             if store.opcode != "store":
                 continue
-            behind = _find_reachable(block, inside)
+            behind = find_following(block, lambda other: [target for target in other.successors if target in inside])
             rest = [] if block in behind else block.instructions[position + 1 :]
             following = [*rest, *(value for other in behind for value in other.instructions)]
             if any(value is not store and _overlap(store, value) for value in following):
                 return True
     return False
-
-
-def _find_reachable(block: Block, inside: Collection[Block]) -> list[Block]:
-    """The blocks *inside* a region that a thread may run after *block*."""
-    found: list[Block] = []
-    waiting = [block]
-    while waiting:
-        targets = [target for target in waiting.pop().successors if target in inside and target not in found]
-        found += targets
-        waiting += targets
-    return found
 
 
 def _overlap(store: Instruction, access: Instruction) -> bool:

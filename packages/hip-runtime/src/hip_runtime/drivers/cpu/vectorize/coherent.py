@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from hip_runtime.drivers.cpu.analyses.cfg import find_following
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
 from hip_runtime.drivers.cpu.analyses.monotonic_conditions import is_decided_by_ends
 from hip_runtime.drivers.cpu.analyses.users import find_users
@@ -242,14 +243,7 @@ def _pays_off(block: Block, shapes: VectorShapes) -> bool:
 
 def _find_path(start: Block, reconvergence: Block, shapes: VectorShapes) -> list[Block]:
     """The blocks that lanes can reach from *start* before they reconverge."""
-    found = {start: None}
-    waiting = [start]
-    while waiting:
-        for target in shapes.successors(waiting.pop()):
-            if target is not reconvergence and target not in found:
-                found[target] = None
-                waiting.append(target)
-    return list(found)
+    return list(dict.fromkeys([start, *find_following(start, shapes.successors, reconvergence)]))
 
 
 def _is_entered_from(path: list[Block], start: Block, block: Block, shapes: VectorShapes) -> bool:

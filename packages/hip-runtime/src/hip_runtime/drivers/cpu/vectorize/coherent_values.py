@@ -34,9 +34,9 @@ from hip_runtime.drivers.cpu.vectorize.versioned_paths import (
     change_source,
     enter_by,
     find_branches,
-    find_following,
     is_entered_from,
     join_versions,
+    order_following,
 )
 
 _MAX_INSTRUCTIONS = 300
@@ -189,7 +189,7 @@ class CoherentValues:
         return guard
 
     def _version(self, block: Block, coherent: list[CoherentValue], shapes: VectorShapes) -> bool:
-        following = find_following(block, shapes)
+        following = order_following(block, shapes)
         start = block.instructions.index(coherent[0].value)
         behind = [*block.instructions[start:], *(value for other in following for value in other.instructions)]
         has_divisions = any(isinstance(found, CoherentDivision) for found in coherent)

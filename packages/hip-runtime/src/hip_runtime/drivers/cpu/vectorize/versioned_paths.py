@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from hip_runtime.drivers.cpu.analyses.cfg import immediate_postdominators
+from hip_runtime.drivers.cpu.analyses.cfg import find_following, immediate_postdominators
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.clone import Copies
 from hip_runtime.drivers.cpu.ir.model import Block, Function, Instruction, Value
@@ -59,21 +59,15 @@ def find_branches(block: Block, shapes: VectorShapes) -> tuple[list[Block], Bloc
     joined = immediate_postdominators(shapes.order.blocks, shapes.successors)[block]
     if joined is None or shapes.order.loops[joined] != shapes.order.loops[block]:
         return None
-    following = find_following(block, shapes, joined)
+    following = order_following(block, shapes, joined)
     if not following or block in following or not is_entered_from(block, following, shapes):
         return None
     return following, joined
 
 
-def find_following(block: Block, shapes: VectorShapes, until: Block | None = None) -> list[Block]:
+def order_following(block: Block, shapes: VectorShapes, until: Block | None = None) -> list[Block]:
     """The blocks that are reached from *block*, in order, before *until*."""
-    found: set[Block] = set()
-    waiting = [block]
-    while waiting:
-        for target in shapes.successors(waiting.pop()):
-            if target not in found and target is not until:
-                found.add(target)
-                waiting.append(target)
+    found = set(find_following(block, shapes.successors, until))
     return [other for other in shapes.order.blocks if other in found]
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, signature
 
 from hip_runtime.said_names import our
 from numba_hip.language.registry import lowering, typing
 from numba_hip.language.stub import Lower, device_function, number_type
+from numba_hip.named_calls import call_named
 
 
 def _integer(function: str, argument: types.Type) -> types.Type:
@@ -40,9 +41,7 @@ def _of_bits(
 
 def _call(builder: ir.IRBuilder, name: str, *values: ir.Value) -> ir.Value:
     kind = values[0].type
-    function_type = ir.FunctionType(kind, [value.type for value in values])
-    function = cgutils.get_or_insert_function(builder.module, function_type, f"llvm.{name}.i{kind.width}")
-    return builder.call(function, values)
+    return call_named(builder, f"llvm.{name}.i{kind.width}", kind, *values)
 
 
 FALSE = ir.Constant(ir.IntType(1), 0)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 from numba.core.errors import TypingError
 
 from hip_runtime.said_names import our
 from numba_hip.language.stub import Lower, Stub, device_function, number_type
+from numba_hip.named_calls import call_named
 
 I32, I64 = ir.IntType(32), ir.IntType(64)
 
@@ -52,9 +53,7 @@ def _shift(name: str, meaning: str, intrinsic: str, clamped: bool) -> Stub:
 
         def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
             low, high, count = _words(context, builder, sig, args)
-            kind = ir.FunctionType(I32, [I32] * 3)
-            function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.{intrinsic}.i32")
-            shifted = builder.call(function, [high, low, count])
+            shifted = call_named(builder, f"llvm.{intrinsic}.i32", I32, high, low, count)
             if not clamped:
                 return shifted
             whole = low if intrinsic == "fshl" else high

@@ -11,12 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 from numba.core.errors import TypingError
 
 from hip_runtime.said_names import our
 from numba_hip.language.array_elements import element_pointer
 from numba_hip.language.stub import Lower, Stub, device_function
+from numba_hip.named_calls import call_named
 
 
 def _check(function: str, ary: types.Type, idx: types.Type) -> None:
@@ -103,10 +104,8 @@ def expect_store(ary: types.Type, idx: types.Type) -> tuple[types.Type, Lower]:
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         pointer = builder.bitcast(element_pointer(context, builder, sig, args), ir.PointerType())
         number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [ir.PointerType(), number, number, number])
-        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        is_store, of_first_level, is_data = 1, 3, 1
-        builder.call(prefetch, [pointer, *(ir.Constant(number, one) for one in (is_store, of_first_level, is_data))])
+        is_store, of_first_level, is_data = (number(one) for one in (1, 3, 1))
+        call_named(builder, "llvm.prefetch.p0", ir.VoidType(), pointer, is_store, of_first_level, is_data)
         return context.get_dummy_value()
 
     return types.void, lower

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 from numba.core.errors import TypingError
 
 from hip_runtime.said_names import our
 from numba_hip.language.stub import Lower, device_function, number_type
+from numba_hip.named_calls import call_named
 
 I32, I64 = ir.IntType(32), ir.IntType(64)
 
@@ -75,8 +76,7 @@ def mbcnt(mask: types.Type, base: types.Type = 0) -> tuple[types.Type, Lower]:
         lanes = context.cast(builder, context.cast(builder, args[0], sig.args[0], kind), kind, types.uint64)
         own = builder.shl(I64(1), builder.zext(context.lane(builder), I64))
         below = builder.and_(lanes, builder.sub(own, I64(1)))
-        ctpop = cgutils.get_or_insert_function(builder.module, ir.FunctionType(I64, [I64]), "llvm.ctpop.i64")
-        count = builder.trunc(builder.call(ctpop, [below]), I32)
+        count = builder.trunc(call_named(builder, "llvm.ctpop.i64", I64, below), I32)
         if isinstance(sig.args[1], types.Omitted):
             return count
         return builder.add(count, context.cast(builder, args[1], sig.args[1], types.int32))

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 
 from numba_hip.language.stub import Lower, device_function
 from numba_hip.language.warp import I1, I32, I64, check_mask, masked, shuffled_type
+from numba_hip.named_calls import call_named
 
 PAIR = types.Tuple((types.uint64, types.boolean))
 """What asks whether all are the same gives: the lanes, and whether they are."""
@@ -23,8 +24,7 @@ def _matching_lanes(context: Any, builder: ir.IRBuilder, value: ir.Value, among:
     left, found = builder.phi(I64), builder.phi(I64)
     left.add_incoming(among, before)
     found.add_incoming(ir.Constant(I64, 0), before)
-    cttz = cgutils.get_or_insert_function(builder.module, ir.FunctionType(I64, [I64, I1]), "llvm.cttz.i64")
-    leader = builder.trunc(builder.call(cttz, [left, ir.Constant(I1, 0)]), I32)
+    leader = builder.trunc(call_named(builder, "llvm.cttz.i64", I64, left, ir.Constant(I1, 0)), I32)
     led = context.shuffle(builder, value, leader)
     is_float = isinstance(value.type, (ir.FloatType, ir.DoubleType))
     same = builder.fcmp_ordered("==", led, value) if is_float else builder.icmp_unsigned("==", led, value)

@@ -15,6 +15,7 @@ from numba.core import cgutils, types
 
 from numba_hip._numba.lowering import RefType, iternext_impl
 from numba_hip.language.registry import lowering
+from numba_hip.named_calls import call_named
 
 
 def _start(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
@@ -36,23 +37,18 @@ def _start(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value
 
 def _limit(builder: ir.IRBuilder, stop: ir.Value, step: ir.Value) -> ir.Value:
     """``stop - step``, saturated to the range of the type: no number is beyond it."""
-    kind = ir.FunctionType(stop.type, [stop.type, stop.type])
-    saturating = cgutils.get_or_insert_function(builder.module, kind, f"llvm.ssub.sat.{stop.type}")
     # A range that has a number has room for the plain difference where the step is one, and LLVM understands that.
     single = builder.icmp_unsigned("<=", builder.add(step, step.type(1)), step.type(2))
     plain = builder.sub(stop, step, flags=("nsw",))
-    return builder.select(single, plain, builder.call(saturating, [stop, step]))
+    return builder.select(single, plain, call_named(builder, f"llvm.ssub.sat.{stop.type}", stop.type, stop, step))
 
 
 def _limit_unsigned(builder: ir.IRBuilder, stop: ir.Value, step: ir.Value) -> ir.Value:
     """The same for unsigned numbers, whose step is signed all the same."""
-    kind = ir.FunctionType(stop.type, [stop.type, stop.type])
-    less, more = (
-        cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.sat.{stop.type}")
-        for name in ("usub", "uadd")
-    )
-    upwards = builder.icmp_signed(">", step, step.type(0))
-    return builder.select(upwards, builder.call(less, [stop, step]), builder.call(more, [stop, builder.neg(step)]))
+    kind = stop.type
+    less = call_named(builder, f"llvm.usub.sat.{kind}", kind, stop, step)
+    more = call_named(builder, f"llvm.uadd.sat.{kind}", kind, stop, builder.neg(step))
+    return builder.select(builder.icmp_signed(">", step, step.type(0)), less, more)
 
 
 def _is_before(builder: ir.IRBuilder, number: ir.Value, end: ir.Value, step: ir.Value, signed: bool) -> ir.Value:

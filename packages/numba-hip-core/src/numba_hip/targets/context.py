@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
@@ -27,8 +27,10 @@ from numba_hip.language.captured_arrays import refer
 from numba_hip.language.fp16 import float_models
 from numba_hip.language.methods import find_attribute
 from numba_hip.language.warp import ModuleQueries, Way
+from numba_hip.named_calls import call_named
 from numba_hip.targets import c_helpers
 from numba_hip.targets.callconv import HipCallConv
+from numba_hip.targets.constant_arrays import build_constant_array
 from numba_hip.targets.variable_info import debug_builder
 
 if TYPE_CHECKING:
@@ -190,9 +192,8 @@ class HipContext(BaseContext):
     def read_first_lane(self, builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
         """The *value* (as for `shuffle`) of the lowest active lane."""
         active, no_zero = self.active_lanes(builder), ir.Constant(ir.IntType(1), 1)
-        function_type = ir.FunctionType(active.type, [active.type, no_zero.type])
-        cttz = cgutils.get_or_insert_function(builder.module, function_type, "llvm.cttz.i64")
-        return self.shuffle(builder, value, builder.trunc(builder.call(cttz, [active, no_zero]), I32))
+        lowest = call_named(builder, "llvm.cttz.i64", active.type, active, no_zero)
+        return self.shuffle(builder, value, builder.trunc(lowest, I32))
 
     def keep_in_scalar(self, builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
         """The *value* (as for `shuffle`) that all active lanes have, in a scalar register where there are such."""
@@ -393,20 +394,4 @@ class HipContext(BaseContext):
 
     def make_constant_array(self, builder: ir.IRBuilder, typ: Any, ary: np.ndarray[Any, Any]) -> ir.Value:
         """An array that the kernel captured: its bytes in constant memory, its shape and strides as constants."""
-        order: Literal["F", "C"] = "F" if typ.layout == "F" else "C"
-        packed = np.array(ary, order=order)
-        variable = self.place_constant(builder.module, packed.tobytes(order="A"))
-        variable.align = max(variable.align or 1, self.get_abi_alignment(self.get_data_type(typ.dtype)))
-        array = self.make_array(typ)(self, builder)
-        pointer = variable
-        if self.constant_address_space:
-            pointer = builder.addrspacecast(variable, ir.PointerType(variable.value_type))
-        self.populate_array(
-            array,
-            data=builder.bitcast(pointer, array.data.type),
-            shape=[self.get_constant(types.intp, extent) for extent in packed.shape],
-            strides=[self.get_constant(types.intp, stride) for stride in packed.strides],
-            itemsize=self.get_constant(types.intp, packed.itemsize),
-            meminfo=None,
-        )
-        return array._getvalue()
+        return build_constant_array(self, builder, typ, ary)

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 
 from numba_hip.bfloat import INFINITY, QUIET, SIGN_BIT
 from numba_hip.language import saturation
+from numba_hip.named_calls import call_named
 
 I16, I32, I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
 FLOAT, DOUBLE = ir.FloatType(), ir.DoubleType()
@@ -62,9 +63,7 @@ def to_odd(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
 
 def magnitude(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """The absolute value of a float or double."""
-    kind = ir.FunctionType(value.type, [value.type])
-    name = "llvm.fabs.f64" if value.type == DOUBLE else "llvm.fabs.f32"
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [value])
+    return call_named(builder, "llvm.fabs.f64" if value.type == DOUBLE else "llvm.fabs.f32", value.type, value)
 
 
 def from_integer(builder: ir.IRBuilder, value: ir.Value, signed: bool, direction: str = NEAREST) -> ir.Value:

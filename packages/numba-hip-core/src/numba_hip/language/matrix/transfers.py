@@ -15,6 +15,7 @@ from numba_hip.language.matrix.functions import fragment_type, is_number
 from numba_hip.language.matrix.kinds import Fragment
 from numba_hip.language.matrix.unit import I64, Tile, Visit, read_element, write_element
 from numba_hip.language.stub import Lower, device_function, given, number_type
+from numba_hip.named_calls import call_named
 
 LAYOUTS = ("row", "col")
 BYTE = ir.IntType(8)
@@ -198,8 +199,7 @@ class _Transfer:
 
         unit.each(builder, kind, visit)
         # Or LLVM would move the last load behind the branches, and those of a whole tile would not become one.
-        nothing = ir.FunctionType(ir.VoidType(), [])
-        builder.call(cgutils.get_or_insert_function(builder.module, nothing, "llvm.sideeffect"), [])
+        call_named(builder, "llvm.sideeffect", ir.VoidType())
 
     def _mover(self) -> Visit:
         """What moves one element of the lane."""

@@ -16,7 +16,8 @@ from numba_hip._numba.compiler import lowered_symbol
 from numba_hip.abi.kernel_arguments import kernel_arguments, parameters_of
 from numba_hip.language import printing
 from numba_hip.language.warp import Way
-from numba_hip.targets.amd import lane_exchange, row_exchange
+from numba_hip.named_calls import call_named
+from numba_hip.targets.amd import lane_exchange, row_exchange, saturation
 from numba_hip.targets.amd.fault_report import report_fault
 from numba_hip.targets.amd.matrices import AmdMatrixUnit
 from numba_hip.targets.callconv import ITEM
@@ -86,11 +87,11 @@ class AmdContext(HipContext):
 
     def thread_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
         """Index of the thread in its block, from a vector register."""
-        return self._bounded(builder, self._call(builder, f"llvm.amdgcn.workitem.id.{axis}", I32), 0, 1024)
+        return self._bounded(builder, call_named(builder, f"llvm.amdgcn.workitem.id.{axis}", I32), 0, 1024)
 
     def block_index(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
         """Index of the block in the grid, from a scalar register."""
-        return self._bounded(builder, self._call(builder, f"llvm.amdgcn.workgroup.id.{axis}", I32), 0, 2**31 - 1)
+        return self._bounded(builder, call_named(builder, f"llvm.amdgcn.workgroup.id.{axis}", I32), 0, 2**31 - 1)
 
     def block_dim(self, builder: ir.IRBuilder, axis: str) -> ir.Value:
         """Threads of a block, from the implicit arguments."""
@@ -105,14 +106,10 @@ class AmdContext(HipContext):
         """An i32, as the packet of a launch (HSA's AQL) counts threads along an axis in 32 bits."""
         return builder.mul(blocks, block_dim, flags=("nuw",))
 
-    def _call(self, builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Value) -> ir.CallInstr:
-        kind = ir.FunctionType(result, [argument.type for argument in arguments])
-        return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)
-
     def _implicit_argument(
         self, builder: ir.IRBuilder, offset: int, kind: ir.IntType, bounds: tuple[int, int]
     ) -> ir.LoadInstr:
-        base = self._call(builder, "llvm.amdgcn.implicitarg.ptr", ir.PointerType(ir.IntType(8), CONSTANT))
+        base = call_named(builder, "llvm.amdgcn.implicitarg.ptr", ir.PointerType(ir.IntType(8), CONSTANT))
         address = builder.gep(base, [ir.Constant(I32, offset)], inbounds=True)
         value = builder.load(builder.bitcast(address, ir.PointerType(kind, CONSTANT)), align=kind.width // 8)
         value.set_metadata("invariant.load", builder.module.add_metadata([]))
@@ -128,24 +125,24 @@ class AmdContext(HipContext):
     def barrier(self, builder: ir.IRBuilder) -> None:
         """The barrier of the block, between fences that make what was written before it visible after it."""
         builder.fence("release", "workgroup")
-        self._call(builder, "llvm.amdgcn.s.barrier", ir.VoidType())
+        call_named(builder, "llvm.amdgcn.s.barrier", ir.VoidType())
         builder.fence("acquire", "workgroup")
 
     def barrier_count(self, builder: ir.IRBuilder, vote: ir.Value) -> ir.Value:
         """OCKL's reduction over the block, as in HIP's ``__syncthreads_count``."""
         self.barrier(builder)
-        return self._call(builder, "__ockl_wgred_add_i32", I32, builder.zext(vote, I32))
+        return call_named(builder, "__ockl_wgred_add_i32", I32, builder.zext(vote, I32))
 
     def grid_barrier(self, builder: ir.IRBuilder) -> None:
         """OCKL's barrier, as in HIP's ``grid_group::sync``, between fences for the whole device."""
         builder.fence("release", "agent")
-        self._call(builder, GRID_BARRIER, ir.VoidType()).callee.attributes.add("convergent")
+        call_named(builder, GRID_BARRIER, ir.VoidType()).callee.attributes.add("convergent")
         builder.fence("acquire", "agent")
 
     def wave_barrier(self, builder: ir.IRBuilder) -> None:
         """Lanes of a wave run in lock step; only their writes have to be made visible."""
         builder.fence("release", "wavefront")
-        self._call(builder, "llvm.amdgcn.wave.barrier", ir.VoidType())
+        call_named(builder, "llvm.amdgcn.wave.barrier", ir.VoidType())
         builder.fence("acquire", "wavefront")
 
     def fence(self, builder: ir.IRBuilder, scope: str) -> None:
@@ -195,12 +192,12 @@ class AmdContext(HipContext):
     def lane(self, builder: ir.IRBuilder) -> ir.Value:
         """How many lanes there are below this one."""
         all_lanes, none = ir.Constant(I32, -1), ir.Constant(I32, 0)
-        low = self._call(builder, "llvm.amdgcn.mbcnt.lo", I32, all_lanes, none)
-        return self._call(builder, "llvm.amdgcn.mbcnt.hi", I32, all_lanes, low)
+        low = call_named(builder, "llvm.amdgcn.mbcnt.lo", I32, all_lanes, none)
+        return call_named(builder, "llvm.amdgcn.mbcnt.hi", I32, all_lanes, low)
 
     def wave_size(self, builder: ir.IRBuilder) -> ir.Value:
         """What LLVM knows of the target."""
-        return self._call(builder, "llvm.amdgcn.wavefrontsize", I32)
+        return call_named(builder, "llvm.amdgcn.wavefrontsize", I32)
 
     def matrix_unit(self) -> AmdMatrixUnit:
         """The matrix cores of the GPU."""
@@ -216,13 +213,13 @@ class AmdContext(HipContext):
         """By the instruction of the GPU's formats; see `numba_hip.targets.amd.float8_numbers`."""
         from numba_hip.targets.amd import float8_numbers  # few kernels have any
 
-        return float8_numbers.widen(self._codegen.target, builder, self._call, bits, kind)
+        return float8_numbers.widen(self._codegen.target, builder, bits, kind)
 
     def narrow_float8(self, builder: ir.IRBuilder, value: ir.Value, kind: Float8) -> ir.Value | None:
         """By the instruction of the GPU's formats; see `numba_hip.targets.amd.float8_numbers`."""
         from numba_hip.targets.amd import float8_numbers  # few kernels have any
 
-        return float8_numbers.narrow(self._codegen.target, builder, self._call, value, kind)
+        return float8_numbers.narrow(self._codegen.target, builder, value, kind)
 
     def active_lanes(self, builder: ir.IRBuilder) -> ir.Value:
         """The lanes that vote true when all of them do."""
@@ -230,25 +227,23 @@ class AmdContext(HipContext):
 
     def ballot(self, builder: ir.IRBuilder, vote: ir.Value) -> ir.Value:
         """The active lanes that vote true."""
-        return self._call(builder, "llvm.amdgcn.ballot.i64", ir.IntType(64), vote)
+        return call_named(builder, "llvm.amdgcn.ballot.i64", ir.IntType(64), vote)
 
     def shuffle(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
         """Words that lanes fetch from each other; see `numba_hip.targets.amd.lane_exchange` for waves of halves."""
         target = self._codegen.target
-        return lane_exchange.move_words(
-            builder, value, lambda word: lane_exchange.fetch(target, builder, self._call, word, lane)
-        )
+        return lane_exchange.move_words(builder, value, lambda word: lane_exchange.fetch(target, builder, word, lane))
 
     def read_lane(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
         """Read into a scalar register, from any lane, whether active or not."""
         return lane_exchange.move_words(
-            builder, value, lambda word: self._call(builder, "llvm.amdgcn.readlane.i32", I32, word, lane)
+            builder, value, lambda word: call_named(builder, "llvm.amdgcn.readlane.i32", I32, word, lane)
         )
 
     def read_first_lane(self, builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
         """Read into a scalar register."""
         return lane_exchange.move_words(
-            builder, value, lambda word: self._call(builder, "llvm.amdgcn.readfirstlane.i32", I32, word)
+            builder, value, lambda word: call_named(builder, "llvm.amdgcn.readfirstlane.i32", I32, word)
         )
 
     def keep_in_scalar(self, builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
@@ -261,7 +256,7 @@ class AmdContext(HipContext):
         if way == "lane":
             return self.read_lane(builder, value, I32(distance % target.wave_size))
         return lane_exchange.move_words(
-            builder, value, lambda word: row_exchange.fetch_at(target, builder, self._call, word, way, distance)
+            builder, value, lambda word: row_exchange.fetch_at(target, builder, word, way, distance)
         )
 
     def push(self, builder: ir.IRBuilder, value: ir.Value, lane: ir.Value) -> ir.Value:
@@ -270,7 +265,7 @@ class AmdContext(HipContext):
             return super().push(builder, value, lane)
         address = builder.shl(lane, ir.Constant(I32, 2))
         word = builder.bitcast(value, I32)
-        return builder.bitcast(self._call(builder, "llvm.amdgcn.ds.permute", I32, address, word), value.type)
+        return builder.bitcast(call_named(builder, "llvm.amdgcn.ds.permute", I32, address, word), value.type)
 
     def choose_assembly(self, text: str | Mapping[str, str]) -> str | None:
         """The text for this GPU; that with the longest beginning of its name."""
@@ -287,30 +282,30 @@ class AmdContext(HipContext):
 
     def clock(self, builder: ir.IRBuilder) -> ir.Value:
         """The counter of shader cycles."""
-        return self._call(builder, "llvm.readcyclecounter", ir.IntType(64))
+        return call_named(builder, "llvm.readcyclecounter", ir.IntType(64))
 
     def wall_clock(self, builder: ir.IRBuilder) -> ir.Value:
         """The counter of the device's constant clock."""
-        return self._call(builder, "llvm.readsteadycounter", ir.IntType(64))
+        return call_named(builder, "llvm.readsteadycounter", ir.IntType(64))
 
     def sleep(self, builder: ir.IRBuilder, nanoseconds: ir.Value) -> None:
         """Sleeps of 64 cycles each, some 32 nanoseconds. What the thread polls is read again, from where other
         workgroups write it."""
         rounds = builder.lshr(nanoseconds, ir.Constant(I32, 5))
         with cgutils.loop_nest(builder, [rounds], I32):
-            self._call(builder, "llvm.amdgcn.s.sleep", ir.VoidType(), ir.Constant(I32, 1))
+            call_named(builder, "llvm.amdgcn.s.sleep", ir.VoidType(), ir.Constant(I32, 1))
         builder.fence("acquire", "agent")
 
     def stop_for_debugger(self, builder: ir.IRBuilder) -> None:
         """A trap after which the wave continues if there is no debugger."""
-        self._call(builder, "llvm.debugtrap", ir.VoidType())
+        call_named(builder, "llvm.debugtrap", ir.VoidType())
 
     def call_math(self, builder: ir.IRBuilder, name: str, arguments: Sequence[ir.Value]) -> ir.Value:
         """Call a math function: an instruction of the hardware, or OCML's."""
         kind = arguments[0].type
         bits = "f32" if kind == FLOAT else "f64"
         symbol = f"llvm.{name}.{bits}" if name in NATIVE_MATH else f"__ocml_{OCML_NAMES.get(name, name)}_{bits}"
-        return self._call(builder, symbol, kind, *arguments)
+        return call_named(builder, symbol, kind, *arguments)
 
     def fault_details(self, builder: ir.IRBuilder) -> ir.Value | None:
         """The slot in the entry of a kernel to which all functions write details of a fault, an array of i64."""
@@ -318,55 +313,8 @@ class AmdContext(HipContext):
         return None
 
     def saturate(self, builder: ir.IRBuilder, value: ir.Value, kind: ir.IntType, signed: bool) -> ir.Value:
-        """LLVM's saturating conversion to at least 32 bits. For narrower integers the value is clamped to their range:
-        halves and floats before the conversion, in one instruction. Conversions of those to 32 bits are left to the
-        hardware.
-        """
-        if value.type == ir.HalfType():
-            value = builder.fpext(value, FLOAT)
-        sign, real = "s" if signed else "u", value.type.intrinsic_name
-        low, high = (-(1 << (kind.width - 1)), (1 << (kind.width - 1)) - 1) if signed else (0, (1 << kind.width) - 1)
-        if kind.width < I32.width and value.type == FLOAT:
-            return self._saturate_narrowly(builder, value, kind, low, high)
-        wide = kind if kind.width > I32.width else I32
-        whole = self._call(builder, f"llvm.fpto{sign}i.sat.{wide}.{real}", wide, value)
-        if wide == I32 and value.type == FLOAT:
-            return self._saturate_by_hardware(builder, value, whole, signed)
-        if kind.width >= I32.width:
-            return whole
-        whole = self._call(builder, f"llvm.{sign}max.i32", I32, whole, I32(low))
-        whole = self._call(builder, f"llvm.{sign}min.i32", I32, whole, I32(high))
-        return builder.trunc(whole, kind)
-
-    def _saturate_by_hardware(
-        self, builder: ir.IRBuilder, value: ir.Value, otherwise: ir.Value, signed: bool
-    ) -> ir.Value:
-        """The hardware's conversion of a float (`v_cvt_i32_f32`), which does what `llvm.fptosi.sat` specifies in one
-        instruction instead of seven; *otherwise*, which is that intrinsic, is used if the float turns out to be a
-        constant.
-
-        LLVM's plain conversion becomes that instruction, but is undefined out of range: LLVM folds a constant to
-        anything, and a number that was just converted to float back to that number. So its operand is the median of the
-        float and itself, which LLVM does not see through, at the cost of one instruction. (A fence,
-        `llvm.arithmetic.fence`, would be free, but aborts on numbers that are the same in all lanes: "illegal VGPR to
-        SGPR copy", LLVM 22.)
-        """
-        same = self._call(builder, "llvm.amdgcn.fmed3.f32", FLOAT, value, value, value)
-        converted = (builder.fptosi if signed else builder.fptoui)(same, I32)
-        bits = builder.bitcast(value, I32)
-        is_constant = self._call(builder, "llvm.is.constant.i32", ir.IntType(1), bits)
-        return builder.select(is_constant, otherwise, converted)
-
-    def _saturate_narrowly(
-        self, builder: ir.IRBuilder, value: ir.Value, kind: ir.IntType, low: int, high: int
-    ) -> ir.Value:
-        """A float that is clamped to the range of *kind* and then converted, which is always defined. The median of NaN
-        is the lowest number, which is 0 for unsigned types."""
-        cut = self._call(builder, "llvm.amdgcn.fmed3.f32", FLOAT, value, FLOAT(low), FLOAT(high))
-        if low == 0:
-            return builder.trunc(builder.fptoui(cut, I32), kind)
-        is_number = builder.fcmp_ordered("ord", value, FLOAT(0.0))
-        return builder.trunc(builder.select(is_number, builder.fptosi(cut, I32), I32(0)), kind)
+        """In one instruction where the hardware has one, see `saturation`."""
+        return saturation.saturate(builder, value, kind, signed)
 
     def build_entry(
         self, library: HipCodeLibrary, function: Any, name: str, options: Any

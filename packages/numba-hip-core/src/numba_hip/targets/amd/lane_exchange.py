@@ -12,12 +12,10 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from hip_devicelib.target import Target
+from numba_hip.named_calls import call_named
 
 I32, I64 = ir.IntType(32), ir.IntType(64)
 HALF = 32
-
-Call = Callable[..., ir.Value]
-"""Calls an intrinsic: of the builder, its name, the type of the result and the arguments."""
 
 
 def has_halves(target: Target) -> bool:
@@ -25,22 +23,23 @@ def has_halves(target: Target) -> bool:
     return target.wave_size == 2 * HALF and target.name.startswith(("gfx10", "gfx11"))
 
 
-def fetch(target: Target, builder: ir.IRBuilder, call: Call, word: ir.Value, lane: ir.Value) -> ir.Value:
-    """The *word* of *lane*, both i32, on *target*; *call* calls intrinsics."""
+def fetch(target: Target, builder: ir.IRBuilder, word: ir.Value, lane: ir.Value) -> ir.Value:
+    """The *word* of *lane*, both i32, on *target*."""
     if has_halves(target):
-        return _fetch_one_by_one(builder, call, word, lane)
-    return call(builder, "llvm.amdgcn.ds.bpermute", I32, builder.shl(lane, I32(2)), word)  # by the bytes of its word
+        return _fetch_one_by_one(builder, word, lane)
+    byte = builder.shl(lane, I32(2))  # lanes are named by the bytes of their words
+    return call_named(builder, "llvm.amdgcn.ds.bpermute", I32, byte, word)
 
 
-def _fetch_one_by_one(builder: ir.IRBuilder, call: Call, word: ir.Value, lane: ir.Value) -> ir.Value:
+def _fetch_one_by_one(builder: ir.IRBuilder, word: ir.Value, lane: ir.Value) -> ir.Value:
     """Each requested lane is read in turn, for all lanes that request it."""
     before, loop = builder.block, builder.append_basic_block("ask")
     after = builder.append_basic_block("answered")
     builder.branch(loop)
     builder.position_at_end(loop)
     known = builder.phi(I32)
-    asked = call(builder, "llvm.amdgcn.readfirstlane.i32", I32, lane)
-    found = call(builder, "llvm.amdgcn.readlane.i32", I32, word, asked)
+    asked = call_named(builder, "llvm.amdgcn.readfirstlane.i32", I32, lane)
+    found = call_named(builder, "llvm.amdgcn.readlane.i32", I32, word, asked)
     answered = builder.icmp_unsigned("==", asked, lane)
     result = builder.select(answered, found, known)  # in a vector register, as lanes leave the loop one by one
     known.add_incoming(I32(0), before)

@@ -7,12 +7,13 @@ another instruction, ``v_permlanex16``, reads any lane of the other row of a hal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from llvmlite import ir
 
 from hip_devicelib.target import Target
 from numba_hip.language.warp import Way
+from numba_hip.named_calls import call_named
 
 I1, I32 = ir.IntType(1), ir.IntType(32)
 ROW = 16
@@ -34,63 +35,54 @@ _SWIZZLED_XOR, _SWIZZLED_LANES = 10, 0x1F
 """Of ``ds_swizzle``, which reaches the 32 lanes of a half: where its mask is, and that all bits of the lane count."""
 
 
-def fetch_at(
-    target: Target, builder: ir.IRBuilder, call: Callable[..., ir.Value], word: ir.Value, way: Way, distance: int
-) -> ir.Value | None:
-    """The *word* of the lane at *distance* in this *way*, on *target*; None if the target has no quick way.
-    *call* calls intrinsics."""
+def fetch_at(target: Target, builder: ir.IRBuilder, word: ir.Value, way: Way, distance: int) -> ir.Value | None:
+    """The *word* of the lane at *distance* in this *way*, on *target*; None if the target has no quick way."""
     if way in ("row_up", "row_down") and 0 < distance < ROW:
-        return _move(builder, call, word, (_FROM_BELOW if way == "row_up" else _FROM_ABOVE) + distance)
+        return _move(builder, word, (_FROM_BELOW if way == "row_up" else _FROM_ABOVE) + distance)
     if way == "xor":
-        return _fetch_xor(target, builder, call, word, distance)
+        return _fetch_xor(target, builder, word, distance)
     if way in ("up", "down") and 0 < distance < ROW:
-        return _fetch_at_distance(target, builder, call, word, distance if way == "up" else -distance)
+        return _fetch_at_distance(target, builder, word, distance if way == "up" else -distance)
     return None
 
 
-def _fetch_at_distance(
-    target: Target, builder: ir.IRBuilder, call: Callable[..., ir.Value], word: ir.Value, distance: int
-) -> ir.Value | None:
+def _fetch_at_distance(target: Target, builder: ir.IRBuilder, word: ir.Value, distance: int) -> ir.Value | None:
     """The *word* of the lane that is *distance* below, or above if that is negative."""
     if _is_gfx9(target):
         if abs(distance) != 1:
             return None
-        return _move(builder, call, word, _OF_NEIGHBOUR_BELOW if distance > 0 else _OF_NEIGHBOUR_ABOVE)
+        return _move(builder, word, _OF_NEIGHBOUR_BELOW if distance > 0 else _OF_NEIGHBOUR_ABOVE)
     if target.wave_size != 2 * ROW:
         return None
     lanes = [(lane - distance) % ROW for lane in range(ROW)]
-    from_other = _fetch_other_row(builder, call, word, lanes)
-    at_end = _move(builder, call, from_other, _SAME, word, _SECOND_ROWS if distance > 0 else _FIRST_ROWS)
-    return _move(builder, call, word, (_FROM_BELOW if distance > 0 else _FROM_ABOVE) + abs(distance), at_end)
+    from_other = _fetch_other_row(builder, word, lanes)
+    at_end = _move(builder, from_other, _SAME, word, _SECOND_ROWS if distance > 0 else _FIRST_ROWS)
+    return _move(builder, word, (_FROM_BELOW if distance > 0 else _FROM_ABOVE) + abs(distance), at_end)
 
 
-def _fetch_other_row(
-    builder: ir.IRBuilder, call: Callable[..., ir.Value], word: ir.Value, lanes: Sequence[int]
-) -> ir.Value:
+def _fetch_other_row(builder: ir.IRBuilder, word: ir.Value, lanes: Sequence[int]) -> ir.Value:
     """The *word* of one of *lanes* of the other row, which are given for each lane of a row; the own one of lanes whose
     other one is not active."""
     chosen = sum(lane << 4 * place for place, lane in enumerate(lanes))
     halves = (_signed(chosen & 0xFFFFFFFF), _signed(chosen >> 32))
     name = "llvm.amdgcn.permlanex16.i32"
-    return call(builder, name, I32, word, word, *map(I32, halves), I1(0), I1(0))
+    return call_named(builder, name, I32, word, word, *map(I32, halves), I1(0), I1(0))
 
 
 def _signed(bits: int) -> int:
     return bits - (1 << 32) if bits >> 31 else bits
 
 
-def _fetch_xor(
-    target: Target, builder: ir.IRBuilder, call: Callable[..., ir.Value], word: ir.Value, mask: int
-) -> ir.Value | None:
+def _fetch_xor(target: Target, builder: ir.IRBuilder, word: ir.Value, mask: int) -> ir.Value | None:
     """The *word* of the lane whose number is this one's exclusive or *mask*; None if no instruction says that."""
     control = _control_of_xor(target, mask)
     if control is not None:
-        return _move(builder, call, word, control)
+        return _move(builder, word, control)
     if ROW <= mask < 2 * ROW and not _is_gfx9(target):
-        return _fetch_other_row(builder, call, word, [lane ^ (mask - ROW) for lane in range(ROW)])
+        return _fetch_other_row(builder, word, [lane ^ (mask - ROW) for lane in range(ROW)])
     if 0 < mask <= _SWIZZLED_LANES:
         pattern = mask << _SWIZZLED_XOR | _SWIZZLED_LANES
-        return call(builder, "llvm.amdgcn.ds.swizzle", I32, word, I32(pattern))
+        return call_named(builder, "llvm.amdgcn.ds.swizzle", I32, word, I32(pattern))
     return None
 
 
@@ -107,9 +99,11 @@ def _is_gfx9(target: Target) -> bool:
 
 
 def _move(
-    builder: ir.IRBuilder, call: Callable[..., ir.Value], word: ir.Value, control: int, other: ir.Value | None = None,
+    builder: ir.IRBuilder, word: ir.Value, control: int, other: ir.Value | None = None,
     rows: int = _EVERY,
 ) -> ir.Value:  # fmt: skip
     """The *word* of the lane that *control* says, in these *rows*; *other*, or the own one, where there is none."""
     kept = word if other is None else other
-    return call(builder, "llvm.amdgcn.update.dpp.i32", I32, kept, word, I32(control), I32(rows), I32(_EVERY), I1(0))
+    return call_named(
+        builder, "llvm.amdgcn.update.dpp.i32", I32, kept, word, I32(control), I32(rows), I32(_EVERY), I1(0)
+    )

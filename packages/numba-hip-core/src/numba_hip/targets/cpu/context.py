@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 
 from hip_devicelib import spmd
 from hip_devicelib.cached_property import cached_property
@@ -16,6 +16,7 @@ from hip_devicelib.large_constants import ALIGNMENT, LARGE, symbol_of_data
 from numba_hip._numba.compiler import lowered_symbol
 from numba_hip.abi.kernel_arguments import kernel_arguments, parameters_of
 from numba_hip.language import printing
+from numba_hip.named_calls import call_named
 from numba_hip.targets.callconv import ITEM, SpmdCallConv
 from numba_hip.targets.code_library import HipCodeLibrary
 from numba_hip.targets.context import I32, HipContext
@@ -74,10 +75,7 @@ class CpuContext(HipContext):
         return call
 
     def _call(self, builder: ir.IRBuilder, name: str, result: ir.Type, *values: ir.Value) -> ir.CallInstr:
-        kind = ir.FunctionType(result, [ITEM, *(value.type for value in values)])
-        function = cgutils.get_or_insert_function(builder.module, kind, name)
-        item = self.call_conv.hidden_values(builder)[0]
-        return builder.call(function, [item, *values])
+        return call_named(builder, name, result, self.call_conv.hidden_values(builder)[0], *values)
 
     def _synchronise(self, builder: ir.IRBuilder, name: str, result: ir.Type, *values: ir.Value) -> ir.CallInstr:
         """An operation at which threads wait for others, with its place in the source."""
@@ -126,10 +124,9 @@ class CpuContext(HipContext):
         if str(value.type) not in spmd.EXTREME:
             return None
         name = (spmd.ATOMIC_MAX if predicate == ">" else spmd.ATOMIC_MIN) + str(value.type)
-        kind = ir.FunctionType(value.type, [pointer.type, value.type])
-        function = cgutils.get_or_insert_function(builder.module, kind, name)
-        function.attributes.add("nounwind")
-        return builder.call(function, [pointer, value])
+        call = call_named(builder, name, value.type, pointer, value)
+        call.callee.attributes.add("nounwind")
+        return call
 
     def shared_memory(self, builder: ir.IRBuilder, storage: ir.Type, alignment: int) -> ir.Value:
         """A declaration of its own for each array; its name says how much memory it is."""
@@ -188,8 +185,7 @@ class CpuContext(HipContext):
 
     def clock(self, builder: ir.IRBuilder) -> ir.Value:
         """The time stamp counter, or what the processor has in its place."""
-        kind = ir.FunctionType(ir.IntType(64), [])
-        return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.readcyclecounter"), [])
+        return call_named(builder, "llvm.readcyclecounter", ir.IntType(64))
 
     def wall_clock(self, builder: ir.IRBuilder) -> ir.Value:
         """The same counter: it runs at a constant frequency on processors of today."""
@@ -213,8 +209,7 @@ class CpuContext(HipContext):
             symbol = f"llvm.{name}.{bits}"
         else:
             symbol = own if own in FUNCTIONS else name + ("f" if bits == "f32" else "")
-        function_type = ir.FunctionType(kind, [argument.type for argument in arguments])
-        return builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), arguments)
+        return call_named(builder, symbol, kind, *arguments)
 
     def saturate(self, builder: ir.IRBuilder, value: ir.Value, kind: ir.IntType, signed: bool) -> ir.Value:
         """Minimum, maximum and the processor's conversion."""

@@ -14,6 +14,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from hip_devicelib import spmd
+from numba_hip.named_calls import call_named
 
 I8, I32, I64 = (ir.IntType(bits) for bits in (8, 32, 64))
 BYTES = I8.as_pointer()
@@ -151,8 +152,7 @@ class _Product:
         builder = self._builder
         if self._together > 1:
             name = spmd.DOT_BF16 if self._together == 2 else spmd.DOT_U8_I8
-            kind = ir.FunctionType(total.type, [total.type, left.type, right.type])
-            return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [total, left, right])
+            return call_named(builder, name, total.type, total, left, right)
         if isinstance(self._element, ir.IntType):
             return builder.add(total, builder.mul(left, right))
         return builder.fadd(total, builder.fmul(left, right, flags=("contract",)), flags=("contract",))

@@ -148,3 +148,23 @@ def test_rows_of_a_block_rotate():
     expected = np.roll(values, -1, axis=0)
     kernel[1, (8, rows)](values)
     np.testing.assert_array_equal(values, expected)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_greatest_and_the_least_of_floats(kind):
+    """Lanes update one after another, as their old values tell; NaN replaces no number, and no number NaN."""
+
+    @hip.jit
+    def kernel(values, greatest, least, before):
+        i = hip.threadIdx.x
+        if i < values.size:
+            hip.atomic.min(least, i % 3, values[i])
+            before[i] = hip.atomic.max(greatest, 0, values[i])
+
+    values = np.random.default_rng(5).permutation(LANES - 5).astype(kind)
+    values[[0, 7, 20]] = np.nan
+    greatest, least, before = np.full(1, -1, kind), np.array([1e9, 1e9, np.nan], kind), np.zeros_like(values)
+    kernel[1, LANES](values, greatest, least, before)
+    np.testing.assert_array_equal(greatest, [np.nanmax(values)])
+    np.testing.assert_array_equal(least, [np.nanmin(values[::3]), np.nanmin(values[1::3]), np.nan])
+    np.testing.assert_array_equal(before, np.fmax.accumulate(np.concatenate([[-1], values[:-1]]).astype(kind)))

@@ -17,6 +17,7 @@ from hip_runtime.drivers.cpu.analyses.spin_loops import find_spin_loops
 from hip_runtime.drivers.cpu.ir.module_text import PrintedModule
 from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.ir.trace import record
+from hip_runtime.drivers.cpu.passes.float_extremes import is_extreme, update_extremes
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
 from hip_runtime.drivers.cpu.passes.inline import prepare_in_order
 from hip_runtime.drivers.cpu.passes.take_apart import take_apart
@@ -70,6 +71,7 @@ def _read_in_step(request: KernelRequest) -> KernelGraph:
     printed, context = PrintedModule(module), item.module.context
     item.has_lines = printed.has_lines
     function = read_function(printed, kernel.name, context)
+    update_extremes(function)
     record("read", function)
     take_apart(function)
     record("take_apart", function)
@@ -77,7 +79,9 @@ def _read_in_step(request: KernelRequest) -> KernelGraph:
     record("mark_elementwise_calls", function)
     elementwise = {value.callee for value in function.instructions() if value.elementwise is not None}
     for name in printed.functions:
-        if name not in elementwise | {kernel.name} and _touches_memory(printed, name, context):
+        if name in elementwise | {kernel.name} or is_extreme(name):
+            continue
+        if _touches_memory(printed, name, context):
             raise UnsupportedError(
                 f"it calls {name!r}, which reads or writes memory and cannot be inlined: it calls itself, its address "
                 "is taken, or it forbids that"

@@ -138,12 +138,13 @@ def _runs(accesses: Iterable[_Access], size_of: SizeOf) -> Iterator[list[_Access
     """Those of *accesses* to places that follow one another, each once."""
     run: list[_Access] = []
     for access in sorted(accesses, key=lambda access: access.offset):
-        apart = access.offset - run[-1].offset if run else 0
-        if run and apart == 0:
-            if access.instruction.opcode == "store":  # of which the last one counts
-                return
+        size = size_of(access.instruction.accessed)
+        apart = access.offset - run[-1].offset if run else size
+        if apart < size and access.instruction.opcode == "store":  # of what they share, the last one counts
+            return
+        if apart == 0:
             continue
-        if run and apart != size_of(access.instruction.accessed):
+        if apart != size:
             yield run
             run = []
         run.append(access)

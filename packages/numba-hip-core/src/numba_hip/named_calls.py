@@ -7,6 +7,9 @@ from numba.core import cgutils
 
 
 def call_named(builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Value) -> ir.CallInstr:
-    """Call the function *name*, which gives a *result*. The module declares it with the first call."""
-    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    """Call the function *name*, which gives a *result*. The module declares it with the first call, with pointers to
+    anything, as other calls may pass pointers to others."""
+    kinds = (argument.type for argument in arguments)
+    taken = [ir.PointerType(addrspace=kind.addrspace) if isinstance(kind, ir.PointerType) else kind for kind in kinds]
+    kind = ir.FunctionType(result, taken)
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)

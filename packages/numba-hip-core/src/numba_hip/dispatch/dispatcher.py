@@ -21,7 +21,6 @@ from numba_hip.compilation.kernel_code import KernelCode
 from numba_hip.compilation.options import CompileOptions
 from numba_hip.dispatch import pickling
 from numba_hip.dispatch.argument_extensions import ArgumentExtension, StandIn, prepare
-from numba_hip.dispatch.argument_mismatch import explain_arguments
 from numba_hip.dispatch.configuration_methods import Configurable
 from numba_hip.dispatch.explanation_methods import Explained
 from numba_hip.dispatch.forall import ForAll
@@ -259,6 +258,8 @@ class Dispatcher(Overloads, Configurable, Explained, NumbaMethods):
         try:
             code = self._compile(kinds, device.target, chosen)
         except TypingError as error:
+            from numba_hip.dispatch.argument_mismatch import explain_arguments
+
             explain_arguments(error, self.__name__, names, kinds)
             raise
         lines = partial(self._compile_with_lines, kinds, device.target)

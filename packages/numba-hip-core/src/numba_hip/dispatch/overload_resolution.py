@@ -10,7 +10,6 @@ from numba.core import types
 from numba_hip import config
 from numba_hip._numba.typing import Conversion
 from numba_hip.compilation.target_registry import compile_target
-from numba_hip.dispatch.argument_mismatch import explain_mismatch
 from numba_hip.dispatch.narrowing import is_narrowed, warn_of_narrowing
 from numba_hip.errors import KernelArgumentError
 
@@ -34,6 +33,8 @@ def choose_overload(
         if narrowed is not None:
             warn_of_narrowing(kernel.__name__, names, given, narrowed)
             return narrowed
+        from numba_hip.dispatch.argument_mismatch import explain_mismatch
+
         raise KernelArgumentError(
             f"No matching definition: kernel {kernel.__name__} was compiled for ({shown}) only; the launch passes "
             f"({passed})" + explain_mismatch(names, given, overloads)

@@ -30,7 +30,6 @@ from numba_hip.language.warp import ModuleQueries, Way
 from numba_hip.named_calls import call_named
 from numba_hip.targets import c_helpers
 from numba_hip.targets.callconv import HipCallConv
-from numba_hip.targets.constant_arrays import build_constant_array
 from numba_hip.targets.variable_info import debug_builder
 
 if TYPE_CHECKING:
@@ -394,4 +393,6 @@ class HipContext(BaseContext):
 
     def make_constant_array(self, builder: ir.IRBuilder, typ: Any, ary: np.ndarray[Any, Any]) -> ir.Value:
         """An array that the kernel captured: its bytes in constant memory, its shape and strides as constants."""
+        from numba_hip.targets.constant_arrays import build_constant_array  # few kernels capture any
+
         return build_constant_array(self, builder, typ, ary)

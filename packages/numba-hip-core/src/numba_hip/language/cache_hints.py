@@ -102,7 +102,7 @@ def expect_store(ary: types.Type, idx: types.Type) -> tuple[types.Type, Lower]:
     it; for algorithms on the CPU device."""
 
     def lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        pointer = builder.bitcast(element_pointer(context, builder, sig, args), ir.PointerType())
+        pointer = element_pointer(context, builder, sig, args)
         number = ir.IntType(32)
         is_store, of_first_level, is_data = (number(one) for one in (1, 3, 1))
         call_named(builder, "llvm.prefetch.p0", ir.VoidType(), pointer, is_store, of_first_level, is_data)

@@ -2,8 +2,9 @@
 
 A test marked ``long`` is not in the default run. Of a test marked ``sample(count)``, that many parameter sets are,
 spread evenly over all of them that are not ``long`` themselves, and others than of the next test; the rest are
-``long``. ``--cases long`` runs what the default run leaves out, and ``--cases all`` everything. A test that the command
-line names with ``::`` runs with all of its parameter sets.
+``long``. ``--cases long`` runs what the default run leaves out, and ``--cases all`` everything; of what was chosen,
+``--part 0/3``, ``--part 1/3`` and ``--part 2/3`` run a third each. A test that the command line names with ``::`` runs
+with all of its parameter sets.
 """
 
 from __future__ import annotations
@@ -24,8 +25,17 @@ CHOICES = ("default", "long", "all")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare ``--cases``."""
+    """Declare ``--cases`` and ``--part``."""
     parser.addoption("--cases", choices=CHOICES, default="default", help="which tests are run: %(choices)s")
+    parser.addoption("--part", type=_read_part, default=(0, 1), help="one part of them: 0/3, 1/3 or 2/3")
+
+
+def _read_part(text: str) -> tuple[int, int]:
+    """The numbers of ``PLACE/COUNT``; ValueError, which pytest words, if there is no such part."""
+    place, count = map(int, text.split("/"))
+    if not 0 <= place < count:
+        raise ValueError(text)
+    return place, count
 
 
 def pytest_configure() -> None:
@@ -41,12 +51,20 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark parameter sets beyond the samples, and deselect the tests that are not in this run."""
     _mark_beyond_samples(items)
+    place, count = config.getoption("part")
+    # Not each COUNTth: three forms of kernels take turns in many tests.
+    kept = [item for number, item in enumerate(_chosen(items, config)) if int(number * GOLDEN % 1 * count) == place]
+    left_out = {*items}.difference(kept)
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = kept
+
+
+def _chosen(items: list[pytest.Item], config: pytest.Config) -> list[pytest.Item]:
     chosen = config.getoption("cases")
     if chosen == "all" or (chosen == "default" and any("::" in argument for argument in config.args)):
-        return
-    left_out = [item for item in items if (item.get_closest_marker("long") is not None) != (chosen == "long")]
-    items[:] = [item for item in items if (item.get_closest_marker("long") is not None) == (chosen == "long")]
-    config.hook.pytest_deselected(items=left_out)
+        return items
+    return [item for item in items if (item.get_closest_marker("long") is not None) == (chosen == "long")]
 
 
 def pytest_collection_finish() -> None:

@@ -266,19 +266,19 @@ def test_what_stands_for_the_default_stream(default: Any) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ("stream", "'stream', a str; it must be a stream of hip.stream"),
-        (True, "a bool"),
-        (1.5, "a float"),
-        (-1, "a int"),
-        (1 << 64, "a int"),
+        ("stream", "'stream', of type str; it must be a stream of hip.stream"),
+        (True, "of type bool"),
+        (1.5, "of type float"),
+        (-1, "of type int"),
+        (1 << 64, "of type int"),
         (3, "3, which is too small for the handle of a stream"),
         (65536, "memory, give it as the fourth: kernel\\[grid, block, stream, bytes\\]"),
-        (np.zeros(2), "a ndarray"),
-        (SimpleNamespace(cuda_stream="0x0"), "a SimpleNamespace"),
-        (SimpleNamespace(ptr=ctypes.c_void_p(1)), "a SimpleNamespace"),
+        (np.zeros(2), "of type ndarray"),
+        (SimpleNamespace(cuda_stream="0x0"), "of type SimpleNamespace"),
+        (SimpleNamespace(ptr=ctypes.c_void_p(1)), "of type SimpleNamespace"),
         (Protocol((1, 5)), "gives \\(1, 5\\); it must give \\(0, handle\\)"),
         (Protocol(5), "gives 5"),
-        (Protocol((0, None)), "a Protocol"),
+        (Protocol((0, None)), "of type Protocol"),
     ],
 )
 def test_what_is_no_stream(device: Device, wrong: Any, message: str) -> None:

@@ -30,11 +30,11 @@ def test_everything_on_standard_error(capsys: pytest.CaptureFixture[str]) -> Non
     titles = TITLE.findall(shown)
     assert titles[0] == "LLVM IR that was handed in"
     passes = (
-        "read", "mark_elementwise_calls", "unpack_choices", "widen_odd_integers", "drop_index_freezes",
-        "merge_phis", "divide_as_integers", "write_index_divisions", "join_quotients", "shorten_data",
-        "merge_common_values", "subtract_complements", "replace_wrapped_remainders", "freeze_loads",
+        "read", "mark_elementwise_calls", "unpack_choices", "widen_odd_integers", "halve_products",
+        "drop_index_freezes", "merge_phis", "divide_as_integers", "write_index_divisions", "join_quotients",
+        "shorten_data", "merge_common_values", "subtract_complements", "replace_wrapped_remainders", "freeze_loads",
     )  # fmt: skip
-    assert titles[1:15] == [f"after {name}" for name in passes]
+    assert titles[1:16] == [f"after {name}" for name in passes]
     assert "after vector_shapes spmd.gang" in titles
     assert titles[-3] == "graph of spmd.gang"
     assert titles[-2].startswith("LLVM IR, optimised, as vectors: no thread waits for another; ")

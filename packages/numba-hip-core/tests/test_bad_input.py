@@ -55,7 +55,7 @@ def values():
         ((True, 64), r"griddim must be a sequence of integers, got \[True\]"),
         (((1, 1, 1, 1), 64), r"griddim must be a sequence of 1, 2 or 3 integers, got \[1, 1, 1, 1\]"),
         (((), 64), r"griddim must be a sequence of 1, 2 or 3 integers, got \[\]"),
-        ((1, 64, "stream"), "stream is 'stream', a str; it must be a stream of hip.stream"),
+        ((1, 64, "stream"), "stream is 'stream', of type str; it must be a stream of hip.stream"),
         ((1, 64, 0, -8), "-8"),
         ((1, 64, 0, 2**40), "1099511627776.*at most 65536"),
         ((1, 64, 0, 1.5), "dynamic_shared.*1.5; 1.5 is a float: divide with //"),

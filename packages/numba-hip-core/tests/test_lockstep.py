@@ -168,3 +168,39 @@ def test_the_greatest_and_the_least_of_floats(kind):
     np.testing.assert_array_equal(greatest, [np.nanmax(values)])
     np.testing.assert_array_equal(least, [np.nanmin(values[::3]), np.nanmin(values[1::3]), np.nan])
     np.testing.assert_array_equal(before, np.fmax.accumulate(np.concatenate([[-1], values[:-1]]).astype(kind)))
+
+
+def test_sums_of_a_counter():
+    """LLVM computes them from products of 65 bits and more."""
+
+    @hip.jit
+    def kernel(counts, out):
+        i = hip.threadIdx.x
+        total, squares = 0, 0
+        for j in range(counts[i]):
+            total += j
+            squares += j * j
+        out[i, 0] = total * total
+        out[i, 1] = squares - counts[i]
+
+    counts = np.random.default_rng(5).integers(0, 1 << 40, LANES)
+    counts[:3] = 0, 1, 2
+    out = np.zeros((LANES, 2), np.uint64)
+    kernel[1, LANES](counts, out)
+    sums = [((n * (n - 1) // 2) ** 2, (n - 1) * n * (2 * n - 1) // 6 - n) for n in counts.tolist()]
+    np.testing.assert_array_equal(out, [[one % 2**64 for one in row] for row in sums])
+
+
+def test_a_choice_between_three():
+    """LLVM packs the constants into 24 bits."""
+
+    @hip.jit
+    def kernel(states, out):
+        i = hip.threadIdx.x
+        state = states[i]
+        out[i] = np.uint8(5) if state == 0 else np.uint8(2) if state == 1 else np.uint8(3) if state == 2 else state
+
+    states = np.random.default_rng(6).integers(0, 6, LANES).astype(np.uint8)
+    out = np.zeros(LANES, np.uint8)
+    kernel[1, LANES](states, out)
+    np.testing.assert_array_equal(out, np.array([5, 2, 3, 3, 4, 5])[states])

@@ -32,7 +32,7 @@ def stream_handle(stream: Any) -> int:
         number = -1
     if not 0 <= number < 1 << 64:
         raise StreamError(
-            f"stream is {stream!r}, a {type(stream).__name__}; it must be a stream of {our('stream')}(), the "
+            f"stream is {stream!r}, of type {type(stream).__name__}; it must be a stream of {our('stream')}(), the "
             "handle of a stream, a stream of another library (an object with __cuda_stream__, cuda_stream or ptr), "
             "or 0 for the default stream"
         )

@@ -35,6 +35,7 @@ from hip_runtime.drivers.cpu.passes.complements import subtract_complements
 from hip_runtime.drivers.cpu.passes.exact_quotients import divide_as_integers
 from hip_runtime.drivers.cpu.passes.float_extremes import is_extreme, update_extremes
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
+from hip_runtime.drivers.cpu.passes.half_products import halve_products
 from hip_runtime.drivers.cpu.passes.index_divisions import write_index_divisions
 from hip_runtime.drivers.cpu.passes.index_freezes import drop_index_freezes
 from hip_runtime.drivers.cpu.passes.inline import inline_functions, prepare, read_callees, unroll_marked
@@ -256,6 +257,9 @@ def _simplify(function: Function, size_of: SizeOf, merges_values: bool) -> None:
     record("unpack_choices", function)
     widen_odd_integers(function)
     record("widen_odd_integers", function)
+    if halve_products(function):
+        remove_unused(function)
+    record("halve_products", function)
     drop_index_freezes(function)
     record("drop_index_freezes", function)
     merge_phis(function)

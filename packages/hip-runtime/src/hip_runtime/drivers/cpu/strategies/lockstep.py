@@ -19,7 +19,11 @@ from hip_runtime.drivers.cpu.ir.reader import read_function
 from hip_runtime.drivers.cpu.ir.trace import record
 from hip_runtime.drivers.cpu.passes.float_extremes import is_extreme, update_extremes
 from hip_runtime.drivers.cpu.passes.freeze_loads import LOADS_ARE_LATE, freeze_loads
+from hip_runtime.drivers.cpu.passes.half_products import halve_products
 from hip_runtime.drivers.cpu.passes.inline import prepare_in_order
+from hip_runtime.drivers.cpu.passes.odd_widths import widen_odd_integers
+from hip_runtime.drivers.cpu.passes.packed_choices import unpack_choices
+from hip_runtime.drivers.cpu.passes.remove_unused import remove_unused
 from hip_runtime.drivers.cpu.passes.take_apart import take_apart
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
 from hip_runtime.drivers.cpu.strategies.form_choice import LOOP, REGIONS
@@ -73,6 +77,10 @@ def _read_in_step(request: KernelRequest) -> KernelGraph:
     function = read_function(printed, kernel.name, context)
     update_extremes(function)
     record("read", function)
+    if unpack_choices(function) | halve_products(function):
+        remove_unused(function)
+    widen_odd_integers(function)
+    record("widen_odd_integers", function)
     take_apart(function)
     record("take_apart", function)
     mark_elementwise_calls(function, printed, context)

@@ -40,8 +40,9 @@ def _halved(value: Instruction) -> Instruction | None:
     if not isinstance(shifted, Instruction) or shifted.opcode != "lshr" or signed_number(shifted.operands[1]) != 1:
         return None
     product = shifted.operands[0]
-    is_known = isinstance(product, Instruction) and product.opcode == "mul" and _is_product(product)
-    return product if is_known else None
+    if isinstance(product, Instruction) and product.opcode == "mul" and _is_product(product):
+        return product
+    return None
 
 
 def _is_product(value: Value) -> bool:
@@ -49,7 +50,7 @@ def _is_product(value: Value) -> bool:
     if not isinstance(value, Instruction):
         return False
     if value.opcode == "zext":
-        return value.operands[0].type == I64
+        return bool(value.operands[0].type == I64)
     return value.opcode == "mul" and all(map(_is_product, value.operands))
 
 

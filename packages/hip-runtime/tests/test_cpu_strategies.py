@@ -596,3 +596,46 @@ def test_lanes_of_kernels_with_many_doubles(device: Device, count: int, width: i
         expected = expected * x + (number % 7 + 0.5)
     expected[117:] = 0
     np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def cases(count: int) -> str:
+    """A kernel of which each thread takes one of *count* branches, by a number of 32 bits: each adds another number to
+    another element."""
+    branches = "\n".join(
+        f"case{number}:\n  %f.{number} = mul i64 %i, {2 * number + 3}\n  %m.{number} = and i64 %f.{number}, 127\n"
+        f"  %p.{number} = getelementptr i32, ptr %x, i64 %m.{number}\n  %l.{number} = load i32, ptr %p.{number}\n"
+        f"  %v.{number} = add i32 %l.{number}, {number}\n  br label %end"
+        for number in range(count)
+    )
+    targets = "\n".join(f"    i32 {3 * number}, label %case{number}" for number in range(count))
+    chosen = ", ".join(f"[ %v.{number}, %case{number} ]" for number in range(count))
+    return f"""
+define void @k(ptr noalias %item, ptr noalias %out, ptr %x, i64 %n) {{
+entry:
+{GLOBAL_X}
+  %from = getelementptr i32, ptr %x, i64 %i
+  %state = load i32, ptr %from
+  switch i32 %state, label %end [
+{targets}
+  ]
+{branches}
+end:
+  %chosen = phi i32 [ %state, %entry ], {chosen}
+  %to = getelementptr i32, ptr %out, i64 %i
+  store i32 %chosen, ptr %to
+  ret void
+}}
+"""
+
+
+@pytest.mark.parametrize(("count", "form"), [(20, "vectors"), (300, "loop")])
+def test_of_many_branches_a_thread_takes_one(device: Device, count: int, form: str) -> None:
+    """Lanes take all of them."""
+    x = np.full(128, -1, np.int32)
+    x[::3] = 3 * np.arange(43) % 60
+    found_form, found = form_of(device, cases(count), x, 128)
+    assert f"{form} (" in found_form
+    assert ("each thread takes one of many branches" in found_form) == (form == "loop")
+    branch, threads = x // 3, np.arange(128)
+    expected = np.where(x < 0, x, x[threads * (2 * branch + 3) % 128] + branch)
+    np.testing.assert_array_equal(found.view(np.int32), expected)

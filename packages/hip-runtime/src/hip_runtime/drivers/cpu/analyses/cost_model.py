@@ -7,6 +7,7 @@ gather."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
@@ -18,6 +19,7 @@ from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS, needs_active_lan
 from hip_runtime.drivers.cpu.analyses.free_instructions import find_free
 from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
 from hip_runtime.drivers.cpu.analyses.late_decisions import is_decided_late
+from hip_runtime.drivers.cpu.analyses.longest_path import find_longest
 from hip_runtime.drivers.cpu.analyses.neighbours import Neighbours, find_neighbours
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.recurrences import innermost_loops, latency
@@ -103,6 +105,13 @@ floats; and one in a worker's table, which only lanes have."""
 _LOOP_MISPREDICTION, _BRANCH_MISPREDICTION = 10.0, 4.0
 """A mispredicted branch of a thread that runs alone: at a loop's exit, and elsewhere in a loop."""
 
+_DECISION = 10.0
+"""Each comparison of a ``switch`` behind the first: it halves the cases that are left, and half are mispredicted."""
+
+_BRANCHES = 4
+"""Of branches that exclude each other a thread that runs alone takes one, and lanes take all of them. What it takes
+counts so many times at most: that many have been of use in gangs, whatever the threads took."""
+
 _AFTER_LOAD = 15.0
 """What it takes longer where the loop loads from anywhere what decides, as in a table of hashes: nothing of the next
 thread begins before that is there."""
@@ -142,8 +151,11 @@ def explain_unprofitable(
         _, vector = _Estimate(with_versions, size_of, width).total(rare)
     if vector <= scalar:
         return ""
-    is_idle = vector <= scalar + estimate.of_idle_lanes
-    return "one lane does most of what there is to do" if is_idle else "its loads and stores are too far apart"
+    if vector <= scalar + estimate.of_idle_lanes:
+        return "one lane does most of what there is to do"
+    if vector <= scalar + estimate.of_other_branches:
+        return "each thread takes one of many branches"
+    return "its loads and stores are too far apart"
 
 
 def estimate_lane(
@@ -190,8 +202,9 @@ class _Estimate:
         self._running = RunningLanes(shapes, width, are_waves=False)
         self.of_idle_lanes = 0.0
         """What threads that run alone would take for code that only one lane of a gang runs, if all threads ran it."""
+        self.of_other_branches = 0.0
+        """The same for branches that exclude each other."""
         self._free = find_free(shapes, size_of)
-
         self._row_loads = {
             load
             for loop in find_row_loops(shapes, size_of)
@@ -207,8 +220,9 @@ class _Estimate:
 
     def total(self, without: Collection[Block] = ()) -> tuple[float, float]:
         """The cost of a thread that runs alone, and of a lane, *without* some blocks."""
-        scalar = vector = 0.0
+        vector = decisions = 0.0
         alone: dict[frozenset[Block], float] = {}
+        scalar: dict[Block, float] = {}
         for block in self._shapes.order.blocks:
             if block in without:
                 continue
@@ -217,7 +231,9 @@ class _Estimate:
             apart = _APART ** min(sum(loop in self._left_apart for loop in loops), _MOST_APART)
             share, is_single = self._share(block), self._is_single(block)
             in_single = bool(loops) and all(map(self._is_single, loops[-1]))
-            scalar_block, lane_block = 0.0, 0.0
+            scalar_block, lane_block, waits = 0.0, 0.0, 0.0
+            if block in self._shapes.divergent and not loops:
+                decisions = max(decisions, _DECISION * math.log2(len(self._shapes.successors(block)) / 2) * share)
             for value in block.instructions:
                 costs = self._costs(value, block)
                 scalar_block += 0.0 if value in self._free else costs[0]
@@ -232,17 +248,21 @@ class _Estimate:
                 if leaves:
                     scalar_block += _LOOP_MISPREDICTION / _TRIP_COUNT
                     if is_decided_late(block, loops[-1], self._shapes, self._steps):
-                        scalar += _AFTER_LOAD * share * weight / _TRIP_COUNT
+                        waits = _AFTER_LOAD * share * weight / _TRIP_COUNT
                 elif not is_vector:
                     scalar_block += _BRANCH_MISPREDICTION
             if share < 1:
                 weight *= _TRIP_COUNT if in_single else 1
                 self.of_idle_lanes += scalar_block * weight * (1 - share)
                 scalar_block *= share
-            scalar, vector = scalar + scalar_block * weight, vector + lane_block * weight
+            scalar[block] = scalar_block * weight + waits
+            vector += lane_block * weight
             if loops:
                 alone[loops[-1]] = alone.get(loops[-1], 0.0) + scalar_block
-        return scalar + sum(self._waits(loop, alone.get(loop, 0.0)) for loop in innermost_loops(self._shapes)), vector
+        waiting = sum(self._waits(loop, alone.get(loop, 0.0)) for loop in innermost_loops(self._shapes))
+        longest = find_longest(self._shapes.order, self._shapes.successors, scalar)
+        self.of_other_branches = max(sum(scalar.values()) - _BRANCHES * longest, 0.0)
+        return sum(scalar.values()) - self.of_other_branches + waiting + decisions, vector
 
     def of_iteration(self, loop: frozenset[Block]) -> tuple[float, float]:
         """The cost of an iteration of *loop* for a thread that runs alone, and for a lane."""

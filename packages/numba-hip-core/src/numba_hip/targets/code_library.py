@@ -68,6 +68,8 @@ class HipCodeLibrary(LoweringLibrary):
         """Exceptions that functions of this library itself can raise, by code."""
         self.doubts: set[str] = set()
         """What LLVM may not survive of this library itself."""
+        self.has_large_choice = False
+        """Whether functions of this library itself choose between many values, as elements of a tuple."""
         self.rare: dict[str, str] = {}
         """Intrinsics that functions of this library itself call and that kernels have no need of: where they do."""
 
@@ -76,6 +78,7 @@ class HipCodeLibrary(LoweringLibrary):
         self.require_open()
         self._codegen.supply_helpers(ir_module)
         self.access_sizes |= self._codegen.instrument(ir_module)
+        self.has_large_choice |= self._codegen.has_large_choice(ir_module)
         with interrupts_held():
             self._bitcode.append(self._codegen.to_bitcode(ir_module, self.doubts))
         self.symbols += self._codegen.note_definitions(ir_module, self)

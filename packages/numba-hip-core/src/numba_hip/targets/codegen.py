@@ -44,6 +44,11 @@ class HipCodegen(CodeGenerator):
         del module
         return set()
 
+    def has_large_choice(self, module: ir.Module) -> bool:
+        """Whether *module* chooses between so many values that the target does something about it."""
+        del module
+        return False
+
     def note_definitions(self, module: ir.Module, library: HipCodeLibrary) -> list[str]:
         """Record that the functions of *module* are defined in *library*; returns their symbols."""
         defined = [function.name for function in module.functions if not function.is_declaration]

@@ -17,7 +17,7 @@ from hip_devicelib.errors import UnsupportedError
 from hip_devicelib.large_constants import define_data
 from numba_hip.targets.code_library import HipCodeLibrary
 from numba_hip.targets.codegen import HipCodegen
-from numba_hip.targets.function_attributes import add_attribute
+from numba_hip.targets.cpu.large_choices import has_large_choice
 from numba_hip.targets.linking import check_defined, check_shared, keep_only, link_in
 
 MOST_INLINED = 8
@@ -47,13 +47,9 @@ class CpuCodegen(HipCodegen):
         """LLVM's sizes and alignments on this processor."""
         return self._target_data
 
-    def to_bitcode(self, module: ir.Module, doubtful: set[str] | None = None) -> bytes:
-        """As the super class does. LLVM is to make no tables of what branches choose: lanes would gather from these,
-        which takes two to four times as long as vectors of choices."""
-        for function in module.functions:
-            if not function.is_declaration:
-                add_attribute(function, "no-jump-tables", "true")
-        return super().to_bitcode(module, doubtful)
+    def has_large_choice(self, module: ir.Module) -> bool:
+        """Whether LLVM had better make tables of what *module* chooses between."""
+        return has_large_choice(module)
 
     def link_kernel(
         self, library: HipCodeLibrary, name: str, options: Any, external: Sequence[llvm.ModuleRef]

@@ -21,6 +21,7 @@ from numba_hip.targets.callconv import ITEM, SpmdCallConv
 from numba_hip.targets.code_library import HipCodeLibrary
 from numba_hip.targets.context import I32, HipContext
 from numba_hip.targets.cpu.matrices import CpuMatrixUnit
+from numba_hip.targets.function_attributes import add_attribute
 from numba_hip.targets.line_tables import locate_entry
 
 INDEX_RANGES = {"thread_idx": (0, 1024), "block_idx": (0, 2**31 - 1), "block_dim": (1, 1025), "grid_dim": (1, -(2**31))}
@@ -227,6 +228,10 @@ class CpuContext(HipContext):
         prints = printing.add_parameter(library, passed, self.global_address_space)
         entry_type = ir.FunctionType(ir.VoidType(), [ITEM, *passed])
         entry = ir.Function(module, entry_type, name)
+        if not any(one.has_large_choice for one in library.closure()):
+            # LLVM is to make no tables of what branches choose: lanes would gather from these, which takes two to four
+            # times as long as vectors of choices. What is inlined into the entry is compiled as that says.
+            add_attribute(entry, "no-jump-tables", "true")
         item, *arguments = entry.args
         item.name = "item"
         item.add_attribute("noalias")

@@ -20,8 +20,7 @@ from numba_hip.language.registry import lowering
 def element_pointer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
     """The address of the element in the first two arguments of a call: an array and an index."""
     kind, index_type = sig.args[:2]
-    array = context.make_array(kind)(context, builder, args[0])
-    extents = cgutils.unpack_tuple(builder, array.shape, kind.ndim)
+    extents = cgutils.unpack_tuple(builder, _member(context, builder, kind, args[0], "shape"), kind.ndim)
     if isinstance(index_type, types.BaseTuple):
         indices = list(zip(cgutils.unpack_tuple(builder, args[1], len(index_type)), index_type, strict=True))
     else:
@@ -33,7 +32,14 @@ def element_pointer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) ->
     if context.enable_boundscheck:
         for axis, (place, extent) in enumerate(zip(places, extents, strict=True)):
             cgutils.do_boundscheck(context, builder, place, extent, axis)
-    return address_of(builder, kind, array, places)
+    pointer, strides = (_member(context, builder, kind, args[0], name) for name in ("data", "strides"))
+    return _address_of(builder, kind, pointer, strides, places)
+
+
+def _member(context: Any, builder: ir.IRBuilder, kind: types.Array, array: ir.Value, name: str) -> ir.Value:
+    """A member of the value *array*. Numba's proxies of arrays keep all of them in memory of their own, and what LLVM
+    takes to find that nothing else is done with that grows with the square of how many there are."""
+    return context.data_model_manager[kind].get(builder, array, name)
 
 
 def place_from_start(context: Any, builder: ir.IRBuilder, index: ir.Value, kind: Any, extent: ir.Value) -> ir.Value:
@@ -46,17 +52,19 @@ def place_from_start(context: Any, builder: ir.IRBuilder, index: ir.Value, kind:
     return builder.select(negative, builder.add(wide, extent), wide)
 
 
-def address_of(builder: ir.IRBuilder, kind: types.Array, array: Any, places: list[ir.Value]) -> ir.Value:
+def _address_of(
+    builder: ir.IRBuilder, kind: types.Array, data: ir.Value, strides: ir.Value, places: list[ir.Value]
+) -> ir.Value:
     """The address of the element at *places*, which must exist."""
-    pointer = array.data
-    steps = list(zip(places, cgutils.unpack_tuple(builder, array.strides, kind.ndim), strict=True))
+    pointer = data
+    steps = list(zip(places, cgutils.unpack_tuple(builder, strides, kind.ndim), strict=True))
     if steps and kind.layout in "CF":
         dense, _ = steps.pop(-1 if kind.layout == "C" else 0)
         pointer = builder.gep(pointer, [dense], inbounds=True)
     address = builder.bitcast(pointer, ir.IntType(8).as_pointer())
     for place, step in reversed(steps):
         address = builder.gep(address, [builder.mul(place, step, flags=("nsw",))], inbounds=True)
-    return builder.bitcast(address, array.data.type)
+    return builder.bitcast(address, data.type)
 
 
 def _names_element(kind: types.Array, index: Any) -> bool:
@@ -89,5 +97,6 @@ def _write(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
 @lowering.lower_getattr(types.Array, "size")
 def _size(context: Any, builder: ir.IRBuilder, kind: types.Array, value: ir.Value) -> ir.Value:
     """The number of elements. For one axis it is the extent, which is next to the address in a kernel's arguments."""
-    array = context.make_array(kind)(context, builder, value)
-    return builder.extract_value(array.shape, 0) if kind.ndim == 1 else array.nitems
+    if kind.ndim == 1:
+        return builder.extract_value(_member(context, builder, kind, value, "shape"), 0)
+    return _member(context, builder, kind, value, "nitems")

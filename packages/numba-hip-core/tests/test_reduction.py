@@ -194,3 +194,17 @@ def test_for_amd_gpus(target):
         image, _ = hip.compile(kernel, signature, target=target, output="object")
         (found,) = kernel_metadata.read_kernels(image)
         assert found.shared_bytes == nbytes
+
+
+@pytest.mark.parametrize(
+    ("kind", "init"), [(np.int64, 2.7), (np.int64, np.uint64(2**63)), (np.int8, 300), (np.uint8, -1)]
+)
+def test_an_init_that_elements_do_not_hold(kind, init):
+    with pytest.raises(TypeError, match=rf"init is .*; it has to be a number that {np.dtype(kind)} has"):
+        hip.reduce(lambda a, b: a + b)(np.arange(3, dtype=kind), init=init)
+
+
+def test_an_init_of_another_type_with_the_same_value():
+    total = hip.reduce(lambda a, b: a + b)
+    values = np.arange(3)
+    assert [total(values, init=init) for init in (2.0, np.uint8(2), np.float32(2), True)] == [5, 5, 5, 4]

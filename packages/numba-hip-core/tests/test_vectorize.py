@@ -498,3 +498,16 @@ def test_numbers_for_a_gufunc_that_takes_all_as_arrays():
         result = add(x, 2)
         assert (result, np.shape(result)) == (7, ())
     assert add(hip.to_device(np.array(5, np.int32)), 2).copy_to_host() == 7
+
+
+@pytest.mark.parametrize("large", [np.uint64(2**63), np.array(2**63, np.uint64)], ids=["scalar", "no axes"])
+def test_an_unsigned_number_does_not_become_negative(large):
+    whole = hip.vectorize(["int64(int64, int64)", "float64(float64, float64)"])(lambda a, b: a + b)
+    found = whole(np.array([1]), large)
+    assert found.dtype == np.float64
+    assert found == 2.0**63
+    assert whole(np.array([1]), np.uint64(5)).dtype == np.int64
+    small = hip.vectorize(["int8(int8, int8)"])(lambda a, b: a + b)
+    assert small(np.zeros(1, np.int8), np.uint8(100)) == 100
+    with pytest.raises(TypeError, match=r"\(int8, uint8\) does not convert to it without loss"):
+        small(np.zeros(1, np.int8), np.uint8(200))

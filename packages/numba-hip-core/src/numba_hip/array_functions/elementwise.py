@@ -72,12 +72,16 @@ def fits(value: Any, wanted: np.dtype[Any]) -> bool:
         return False
     number = np.asarray(value)
     with np.errstate(all="ignore"):
-        return bool(np.array_equal(number.astype(wanted).astype(dtype), number, equal_nan=dtype.kind in "fc"))
+        converted = number.astype(wanted)
+    if dtype.kind in "biu":  # compared as Python compares numbers, since an integer that wraps around wraps back
+        return bool(converted.item() == number.item())
+    with np.errstate(all="ignore"):
+        return bool(np.array_equal(converted.astype(dtype), number, equal_nan=dtype.kind in "fc"))
 
 
 def keeps_value(value: Any, wanted: np.dtype[Any]) -> bool:
     """Whether *value* fits *wanted*, or is a float that is a whole number which does."""
-    is_whole = isinstance(value, float) and value.is_integer()
+    is_whole = isinstance(value, (float, np.floating)) and value.is_integer()
     return fits(value, wanted) or (is_whole and wanted.kind in "iu" and fits(int(value), wanted))
 
 

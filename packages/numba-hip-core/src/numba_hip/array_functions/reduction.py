@@ -24,6 +24,7 @@ from hip_runtime.layout import dense
 from hip_runtime.memory import Buffer
 from hip_runtime.stream import find_stream
 from numba_hip.arguments.argument_types import element_type
+from numba_hip.array_functions.elementwise import keeps_value
 from numba_hip.decorators import jit
 from numba_hip.dispatch.dispatcher import Dispatcher
 from numba_hip.dispatch.launch import ConfiguredKernel
@@ -201,12 +202,15 @@ def _check_parameters(function: Callable[..., Any]) -> None:
 
 
 def _as_element(init: Any, dtype: np.dtype[Any]) -> Any:
-    """*init* as an element of *dtype*. Raises `TypeError` for a date or a duration that such elements do not hold."""
+    """*init* as an element of *dtype*. Raises `TypeError` for an integer, a date or a duration that such elements do
+    not hold."""
     if dtype.kind not in "mM":
         try:
-            return dtype.type(init)
+            if dtype.kind not in "iu" or keeps_value(init, dtype):
+                return dtype.type(init)
         except (TypeError, ValueError):
-            raise TypeError(f"init is {init!r}; it has to be a number that {dtype} has, 0 by default") from None
+            pass
+        raise TypeError(f"init is {init!r}; it has to be a number that {dtype} has, 0 by default")
     try:
         found = np.array(init, dtype)[()]
     except (TypeError, ValueError):

@@ -15,18 +15,13 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types, typing
+from numba.core import cgutils, types
 from numba.core.errors import TypingError
 
 from hip_runtime.said_names import our
 from numba_hip._numba.ufuncs import register_ufuncs, ufunc_table
-from numba_hip.language.division import (
-    divmod_loop,
-    floor_divide_loop,
-    floor_divide_timedeltas_loop,
-    remainder_loop,
-    remainder_of_timedeltas_loop,
-)
+from numba_hip.language.division import floor_divide_timedeltas_loop, remainder_of_timedeltas_loop
+from numba_hip.language.integer_ufuncs import INTEGERS, integer_loop
 from numba_hip.language.known_powers import write_known_power
 from numba_hip.language.math import scale_by_power_of_two
 from numba_hip.language.registry import lowering
@@ -50,9 +45,6 @@ BINARY: dict[np.ufunc, str] = {
 
 FACTORS = {np.deg2rad: math.pi / 180, np.radians: math.pi / 180, np.rad2deg: 180 / math.pi, np.degrees: 180 / math.pi}
 """Ufuncs that multiply by a number."""
-
-INTEGERS = frozenset("bBhHiIlLqQ")
-"""NumPy's letters for types of integers."""
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
 
@@ -135,60 +127,32 @@ def _spacing(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Val
 
 
 def _ldexp(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    return scale_by_power_of_two(context, builder, args[0], context.cast(builder, args[1], sig.args[1], types.int32))
+    value, exponent = args
+    limit = ir.Constant(exponent.type, _MOST_EXPONENT)
+    if exponent.type.width > types.int32.bitwidth:
+        low = builder.icmp_signed("<", exponent, builder.neg(limit))
+        exponent = builder.select(low, builder.neg(limit), exponent)
+        exponent = builder.select(builder.icmp_signed(">", exponent, limit), limit, exponent)
+    return scale_by_power_of_two(context, builder, value, context.cast(builder, exponent, sig.args[1], types.int32))
 
 
-def _fmod_of_integers(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    """The remainder with the sign of the dividend; 0 if the divisor is 0, without an overflow in the quotient."""
-    dividend, divisor = args
-    zero, one, minus_one = (ir.Constant(divisor.type, n) for n in (0, 1, -1))
-    plain = builder.icmp_signed("==", divisor, zero)
-    if sig.args[0].signed:
-        plain = builder.or_(plain, builder.icmp_signed("==", divisor, minus_one))
-    safe = builder.select(plain, one, divisor)
-    return builder.srem(dividend, safe) if sig.args[0].signed else builder.urem(dividend, safe)
+_MOST_EXPONENT = 1 << 30
+"""Of a power of two that a number is scaled by: the result is 0 or infinite long before."""
 
 
-def _power_of_bits(base: int, exponent: int) -> int:
-    """*base* to the power *exponent*, an unsigned number; wraps around."""
-    result = 1
-    while exponent != 0:
-        if exponent & 1:
-            result *= base
-        base *= base
-        exponent = (exponent >> 1) & 0x7FFFFFFFFFFFFFFF
-    return result
+def _floor_of_quotient(dividend: float, divisor: float) -> float:
+    """The largest whole number that is not above the exact quotient, as NumPy computes it."""
+    if divisor == 0:  # a quotient would raise ZeroDivisionError
+        return dividend * math.copysign(math.inf, divisor)
+    rest = math.fmod(dividend, divisor)
+    quotient = (dividend - rest) / divisor
+    if rest != 0 and (rest < 0) != (divisor < 0):
+        quotient -= 1
+    if quotient == 0:
+        return math.copysign(0.0, dividend / divisor)
+    whole = float(np.floor(quotient))
+    return whole + 1.0 if quotient - whole > 0.5 else whole
 
-
-def _power_with_sign(base: int, exponent: int) -> int:
-    """The same for a signed exponent; for a negative one the integer part of the exact result."""
-    if exponent >= 0:
-        result = 1
-        while exponent != 0:
-            if exponent & 1:
-                result *= base
-            base *= base
-            exponent >>= 1
-        return result
-    if base == -1:
-        return 1 - 2 * (exponent & 1)
-    return 1 if base == 1 else 0
-
-
-def _power_of_integers(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-    """Powers that wrap around, as in NumPy: a power of floats has neither all digits nor the range."""
-    kind, wide = sig.return_type, types.int64
-    values = [context.cast(builder, value, given, wide) for value, given in zip(args, sig.args, strict=True)]
-    function = _power_with_sign if kind.signed else _power_of_bits
-    power = context.compile_internal(builder, function, typing.signature(wide, wide, wide), values)
-    return context.cast(builder, power, wide, kind)
-
-
-DIVISIONS: dict[np.ufunc, Loop] = {
-    np.floor_divide: floor_divide_loop, np.remainder: remainder_loop, np.divmod: divmod_loop,
-    np.fmod: _fmod_of_integers,
-}  # fmt: skip
-"""Ufuncs that divide integers."""
 
 TIMEDELTA_DIVISIONS: dict[tuple[np.ufunc, str], Loop] = {
     (np.floor_divide, "mm->q"): floor_divide_timedeltas_loop,
@@ -233,6 +197,10 @@ def _without_halves(
     return tuple(types.float32 if kind == types.float16 else kind for kind in kinds), values
 
 
+_OF_NEIGHBOURS = (np.nextafter, np.spacing)
+"""Ufuncs of how far apart numbers of a type are, which their values in float32 do not tell."""
+
+
 def _lower(function: Any, *kinds: Any) -> Callable[[Loop], Loop]:
     """Enter Numba's lowering of a ufunc, after a check of what it does not check."""
 
@@ -243,6 +211,8 @@ def _lower(function: Any, *kinds: Any) -> Callable[[Loop], Loop]:
                 _check_extents(context, builder, sig, args, 0)  # an operator in place
             elif len(args) > function.nin:
                 _check_extents(context, builder, sig, args, -1)
+            if function in _OF_NEIGHBOURS and types.float16 in sig.args:
+                raise TypingError(f"np.{function.__name__} does not take numbers of float16 in kernels: convert them")
             kinds, values = _without_halves(context, builder, sig.args, args)
             return lower(context, builder, sig.replace(args=kinds), values)
 
@@ -275,11 +245,13 @@ def _device_loop(ufunc: np.ufunc, types_of_loop: str) -> Loop | None:
     if types_of_loop in ("ff->f", "dd->d"):
         if ufunc in (np.power, np.float_power):
             return _power
+        if ufunc is np.floor_divide:
+            return _compiled(_floor_of_quotient)
         return _call(BINARY[ufunc]) if ufunc in BINARY else None
     if types_of_loop in ("F->F", "D->D"):
         return _compiled(COMPLEX[ufunc]) if ufunc in COMPLEX else None
     if ufunc is np.ldexp:
         return _ldexp
     if set(types_of_loop) <= INTEGERS | set("->"):
-        return _power_of_integers if ufunc is np.power else DIVISIONS.get(ufunc)
+        return integer_loop(ufunc)
     return TIMEDELTA_DIVISIONS.get((ufunc, types_of_loop))

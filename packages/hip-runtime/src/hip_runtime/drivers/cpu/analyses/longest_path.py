@@ -19,7 +19,7 @@ def find_longest(order: Order, successors: Successors, costs: Mapping[Block, flo
     for block in order.blocks:
         cost = until[block] = until[block] + costs.get(block, 0.0)
         for target in successors(block):
-            # From the end of a loop's body the path goes on behind the loop.
+            # From the end of a loop's body, which leads to a header, the path goes on behind the loop.
             for following in exits[target] if position[target] <= position[block] else [target]:
                 until[following] = max(until[following], cost)
     return max(until.values())

@@ -1,4 +1,5 @@
-"""Tuples that programs pass to kernels, a shape and the distances of a grid, and functions that are members of one."""
+"""Tuples that programs pass to kernels, a shape and the distances of a grid; functions that are members of one, and one
+of constants."""
 
 from __future__ import annotations
 
@@ -119,4 +120,42 @@ def RING(quick: bool) -> UserKernel:
         lambda on: shortest_of_two[(blocks(size, BLOCK[0]), blocks(size, BLOCK[1])), BLOCK](on.left, on.right, on.out),
         lambda on: shortest_of_two_by_loop(on.left, on.right, on.out),
         expected=lambda on: {"out": np.min(on.left[:, :, None] + on.right[None], axis=1)},
+    )
+
+
+WEIGHTS = tuple(np.random.default_rng(733).random(50).tolist())
+
+
+@hip.jit
+def weigh_in_turns(values, out):
+    i = hip.grid(1)
+    if i < values.size:
+        total = 0.0
+        for k in range(8):
+            total += WEIGHTS[(7 * i + k) % 50] * values[i]
+        out[i] = total
+
+
+@peer
+def weigh_in_turns_by_loop(values, out):
+    for i in range(values.size):
+        total = 0.0
+        for k in range(8):
+            total += WEIGHTS[(7 * i + k) % 50] * values[i]
+        out[i] = total
+
+
+@kernel("constants-in-a-tuple")
+def CONSTANTS(quick: bool) -> UserKernel:
+    """eight of 50 constants in a tuple for each element, at indices that threads compute"""
+    size = 500 if quick else 50_000
+    values = np.random.default_rng(734).random(size)
+    first = 7 * np.arange(size)[:, None] + np.arange(8)
+    return UserKernel(
+        {"values": values, "out": np.zeros(size)},
+        ("out",),
+        lambda on: weigh_in_turns[blocks(size, 128), 128](on.values, on.out),
+        lambda on: weigh_in_turns_by_loop(on.values, on.out),
+        rtol=1e-12,
+        expected=lambda on: {"out": np.array(WEIGHTS)[first % 50].sum(axis=1) * on.values},
     )

@@ -28,7 +28,7 @@ def cut_behind_common_branches(graph: RegionGraph, axis: str) -> RegionGraph:
     )  # fmt: skip
     if not targets:
         return graph
-    made = insert_points(graph, {target: _call(graph) for target in targets})
+    made = insert_points(graph, {target: call_cut(graph) for target in targets})
     record("cut_behind_common_branches", made.function)
     return made
 
@@ -52,7 +52,8 @@ def _limits(block: Block, graph: RegionGraph, axis: str) -> bool:
     return any(read_limit(end.operands[0], expected, block, graph, axis) for expected in (True, False))
 
 
-def _call(graph: RegionGraph) -> Instruction:
+def call_cut(graph: RegionGraph) -> Instruction:
+    """A sync point of *graph* that is a cut."""
     kind = ir.FunctionType(VOID, [PTR])
     operands = [graph.function.arguments[0], Symbol(PTR, intrinsics.CUT)]
     return Instruction(VOID, "call", operands, call=Call(kind, argument_attributes=((),)))

@@ -19,6 +19,7 @@ from hip_runtime.drivers.cpu.llvmir import I32
 from hip_runtime.drivers.cpu.passes.launch_prologue import take_out_launch_values
 from hip_runtime.drivers.cpu.regions.block_body import run_block
 from hip_runtime.drivers.cpu.regions.common_branches import cut_behind_common_branches
+from hip_runtime.drivers.cpu.regions.common_joins import cut_at_common_joins
 from hip_runtime.drivers.cpu.regions.context_values import plan_transfers
 from hip_runtime.drivers.cpu.regions.formation import RegionGraph, cut_at_sync_points
 from hip_runtime.drivers.cpu.regions.gang_region import GangPlan
@@ -89,6 +90,7 @@ def write_regions(request: KernelRequest, graph: KernelGraph, form: str, reason:
         regions = drop_needless_barriers(regions, graph.item.order.along, graph.item.order.threads, size_of)
     if gangs.width > 1 and not gangs.numbered:
         regions = cut_behind_common_branches(regions, graph.item.order.along)
+    regions = cut_at_common_joins(regions)
     multiple = _share_lengths(graph, regions, gangs, size_of)
     regions = interleave_kept(regions, graph.item.order.threads, size_of)
     kind = prologue.extend(kernel_type(request.kernel))

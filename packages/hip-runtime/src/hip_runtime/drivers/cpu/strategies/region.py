@@ -90,7 +90,8 @@ def write_regions(request: KernelRequest, graph: KernelGraph, form: str, reason:
         regions = drop_needless_barriers(regions, graph.item.order.along, graph.item.order.threads, size_of)
     if gangs.width > 1 and not gangs.numbered:
         regions = cut_behind_common_branches(regions, graph.item.order.along)
-    regions = cut_at_common_joins(regions)
+    if not (gangs.numbered or gangs.lockstep or graph.item.observed):
+        regions = cut_at_common_joins(regions)
     multiple = _share_lengths(graph, regions, gangs, size_of)
     regions = interleave_kept(regions, graph.item.order.threads, size_of)
     kind = prologue.extend(kernel_type(request.kernel))

@@ -30,7 +30,7 @@ from test_cpu_strided import before_a_guard
 
 from hip_runtime import Device, config, to_device
 from hip_runtime.drivers.cpu.abi.worker import run_threads
-from hip_runtime.drivers.cpu.analyses import cost_model
+from hip_runtime.drivers.cpu.analyses import instruction_costs
 from hip_runtime.drivers.cpu.finalise import finalise_kernel, list_kernel
 from hip_runtime.drivers.cpu.strategies import vector
 from hip_runtime.drivers.cpu.strategies.form_choice import default_lanes
@@ -563,7 +563,7 @@ def test_lanes_that_gather_under_masks_are_slower(
 ) -> None:  # fmt: skip
     """Unless there are registers for masks, loops whose lanes gather until the last one ends run thread by thread."""
     if has_masks:
-        monkeypatch.setattr(cost_model, "has_mask_registers", lambda: True)
+        monkeypatch.setattr(instruction_costs, "has_mask_registers", lambda: True)
     random = np.random.default_rng(21)
     rows = [np.sort(random.choice(40, random.integers(0, 20), replace=False)) for _ in range(129)]
     starts = np.cumsum([0, *map(len, rows)])

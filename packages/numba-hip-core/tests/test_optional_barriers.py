@@ -60,7 +60,7 @@ CASES = [(between, early, False) for between in BETWEEN for early in (False, Tru
 """What stands between, whether some threads may return before, and whether all is in a loop."""
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}-{case[2]}")
 @pytest.mark.parametrize("form", ["auto", "regions", "vectors"])
 def test_an_exchange_in_some_steps(form, case):

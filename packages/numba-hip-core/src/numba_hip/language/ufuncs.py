@@ -21,13 +21,10 @@ from numba.core.errors import TypingError
 from hip_runtime.said_names import our
 from numba_hip._numba.ufuncs import register_ufuncs, ufunc_table
 from numba_hip.language.division import floor_divide_timedeltas_loop, remainder_of_timedeltas_loop
-from numba_hip.language.integer_ufuncs import INTEGERS, integer_loop
+from numba_hip.language.integer_ufuncs import INTEGERS, Loop, integer_loop
 from numba_hip.language.known_powers import write_known_power
 from numba_hip.language.math import scale_by_power_of_two
 from numba_hip.language.registry import lowering
-
-Loop = Callable[[Any, ir.IRBuilder, Any, Any], ir.Value]
-"""Lowers one element: of context, builder, signature and values, all of the types of the loop."""
 
 UNARY: dict[np.ufunc, str] = {
     np.sin: "sin", np.cos: "cos", np.tan: "tan", np.arcsin: "asin", np.arccos: "acos", np.arctan: "atan",
@@ -212,7 +209,8 @@ def _lower(function: Any, *kinds: Any) -> Callable[[Loop], Loop]:
             elif len(args) > function.nin:
                 _check_extents(context, builder, sig, args, -1)
             if function in _OF_NEIGHBOURS and types.float16 in sig.args:
-                raise TypingError(f"np.{function.__name__} does not take numbers of float16 in kernels: convert them")
+                name = function.__name__
+                raise TypingError(f"np.{name} does not take numbers of float16 in kernels: convert them to float32")
             kinds, values = _without_halves(context, builder, sig.args, args)
             return lower(context, builder, sig.replace(args=kinds), values)
 

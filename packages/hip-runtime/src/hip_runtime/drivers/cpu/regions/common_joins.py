@@ -24,10 +24,10 @@ def cut_at_common_joins(graph: RegionGraph) -> RegionGraph:
         return graph
     copies = Counter(block for region in graph.regions for block in region.blocks)
     often = {block for block in _joins(graph) if copies[block] > _MOST_COPIES}
-    joins = [block for block in graph.order.blocks if block in often.difference(_reached_apart(graph))]
+    joins = often.difference(_reached_apart(graph)) if often else often
     if not joins:
         return graph
-    made = insert_points(graph, {block: call_cut(graph) for block in joins})
+    made = insert_points(graph, {block: call_cut(graph) for block in graph.order.blocks if block in joins})
     record("cut_at_common_joins", made.function)
     return made
 

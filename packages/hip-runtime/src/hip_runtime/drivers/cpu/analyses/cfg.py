@@ -40,20 +40,22 @@ def order_blocks(entry: Block, successors: Successors) -> Order:
     """The order of the blocks that are reachable from *entry*."""
     order = Order()
     reachable = list(dict.fromkeys([entry, *find_following(entry, successors)]))
+    following = {block: successors(block) for block in reachable}
+    incoming = _number_edges(following)
     # Each entry: blocks to order, starting with their first; blocks whose incoming edges are ignored; enclosing loops.
     pending: list[tuple[list[Block], frozenset[Block], tuple[frozenset[Block], ...]]] = [(reachable, frozenset(), ())]
     while pending:
         blocks, cut, loops = pending.pop()
-        inside = frozenset(blocks)
-        components = _components(blocks, lambda block, i=inside, c=cut: _edges(block, successors, i, c))  # type: ignore[misc]
-        if len(components) == 1 and len(components[0]) == 1:
-            order.blocks.append(components[0][0])
-            order.loops[components[0][0]] = loops
+        if len(blocks) == 1 and blocks[0] in cut:
+            order.blocks.append(blocks[0])
+            order.loops[blocks[0]] = loops
             continue
-        for component in reversed(components):  # the last to be pushed is the first to be ordered
+        kept = frozenset(blocks) - cut
+        edges = {block: [target for target in following[block] if target in kept] for block in blocks}
+        for component in reversed(_components(edges)):  # the last to be pushed is the first to be ordered
             first = component[0]
-            if len(component) > 1 or first in _edges(first, successors, inside, cut):
-                header = _header(component, entry, successors, reachable)
+            if len(component) > 1 or first in edges[first]:
+                header = _header(component, entry, incoming)
                 members = [header, *(block for block in component if block is not header)]
                 pending.append((members, frozenset({header}), (*loops, frozenset(component))))
             else:
@@ -76,10 +78,6 @@ def has_loop(function: Function) -> bool:
     return any(order_function(function).loops.values())
 
 
-def _edges(block: Block, successors: Successors, inside: frozenset[Block], cut: frozenset[Block]) -> list[Block]:
-    return [target for target in successors(block) if target in inside and target not in cut]
-
-
 def find_following(block: Block, successors: Successors, until: Block | None = None) -> list[Block]:
     """The blocks that are reached from *block* before *until*, each once; *block* is one of them if it is in a loop."""
     found: dict[Block, None] = {}
@@ -92,30 +90,36 @@ def find_following(block: Block, successors: Successors, until: Block | None = N
     return list(found)
 
 
-def _header(component: list[Block], entry: Block, successors: Successors, reachable: list[Block]) -> Block:
-    """The block at which a loop is entered."""
+def _number_edges(following: Mapping[Block, Sequence[Block]]) -> dict[Block, list[tuple[int, Block]]]:
+    """The edges to each block: the number of each among all edges, and the block that it leaves."""
+    incoming: dict[Block, list[tuple[int, Block]]] = {block: [] for block in following}
+    edges = ((source, target) for source, targets in following.items() for target in targets)
+    for number, (source, target) in enumerate(edges):
+        incoming[target].append((number, source))
+    return incoming
+
+
+def _header(component: list[Block], entry: Block, incoming: Mapping[Block, Sequence[tuple[int, Block]]]) -> Block:
+    """The block at which a loop is entered: by the first edge from outside."""
     inside = frozenset(component)
     if entry in inside:
         return entry
-    for block in reachable:
-        if block not in inside:
-            for target in successors(block):
-                if target in inside:
-                    return target
-    return component[0]
+    entered = [(number, block) for block in component for number, source in incoming[block] if source not in inside]
+    return min(entered, key=lambda edge: edge[0])[1]
 
 
-def _components(blocks: list[Block], edges: Callable[[Block], list[Block]]) -> list[list[Block]]:
-    """Strongly connected components in topological order, by Tarjan's algorithm without recursion."""
+def _components(edges: Mapping[Block, Sequence[Block]]) -> list[list[Block]]:
+    """Strongly connected components in topological order, by Tarjan's algorithm without recursion; *edges* lead from
+    each block to others of them."""
     index: dict[Block, int] = {}
     low: dict[Block, int] = {}
     stack: list[Block] = []
     on_stack: set[Block] = set()
     found: list[list[Block]] = []
-    for root in blocks:
+    for root in edges:
         if root in index:
             continue
-        work = [(root, iter(edges(root)))]
+        work = [(root, iter(edges[root]))]
         index[root] = low[root] = len(index)
         stack.append(root)
         on_stack.add(root)
@@ -132,7 +136,7 @@ def _components(blocks: list[Block], edges: Callable[[Block], list[Block]]) -> l
                 index[target] = low[target] = len(index)
                 stack.append(target)
                 on_stack.add(target)
-                work.append((target, iter(edges(target))))
+                work.append((target, iter(edges[target])))
             elif target in on_stack:
                 low[block] = min(low[block], index[target])
     return found[::-1]
@@ -168,24 +172,10 @@ def immediate_postdominators(blocks: Sequence[Block], successors: Successors) ->
             if common != sets[block]:
                 sets[block] = common
                 changed = True
-    result: dict[Block, Block | None] = {}
     ending = _reaching_end(blocks, successors, position)
-    for block in blocks:
-        if block not in ending:
-            result[block] = None
-            continue
-        rest = sets[block] & ~(1 << position[block])
-        nearest = None
-        best = -1
-        while rest:
-            low_bit = rest & -rest
-            candidate = blocks[low_bit.bit_length() - 1]
-            count = sets[candidate].bit_count()
-            if count > best:
-                nearest, best = candidate, count
-            rest ^= low_bit
-        result[block] = nearest
-    return result
+    found = {sets[block]: block for block in ending}
+    # Postdominators follow one another: the nearest has all the others of a block.
+    return {block: found.get(sets[block] & ~(1 << position[block])) if block in ending else None for block in blocks}
 
 
 def _reaching_end(blocks: Sequence[Block], successors: Successors, position: Mapping[Block, int]) -> set[Block]:

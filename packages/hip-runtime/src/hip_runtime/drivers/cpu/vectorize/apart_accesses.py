@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from hip_devicelib.cached_property import cached_property
 from hip_runtime.drivers.cpu.analyses.address_terms import take_apart
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.indirect_addresses import find_indirect_address
@@ -220,14 +221,14 @@ class ApartAccesses(SingleLane):
         kind, pointer = access.accessed, access.operands[-1]
         if not number_bytes(kind) or is_private_address(pointer) or self.accessing_lane(kind, pointer) is not None:
             return False
-        if access.opcode == "store" and self._gives_places:
-            return False
         shape = self.shapes.of(pointer, self.block)
         if shape == 0 or self.is_contiguous(kind, pointer) or self.element_stride(kind, pointer):
             return False
-        return self.speculated_stride(kind, pointer) == 0
+        if self.speculated_stride(kind, pointer):
+            return False
+        return access.opcode == "load" or not self._gives_places
 
-    @property
+    @cached_property
     def _gives_places(self) -> bool:
         """Whether an atomic operation of this block may give lanes places that are neighbours of each other."""
         return any(value.opcode == "atomicrmw" for value in self.block.instructions)

@@ -213,9 +213,10 @@ def test_parts_of_what_is_too_wide_or_too_narrow_for_a_difference(lower: float, 
         (0, 1j, "upper is 1j; pass"),
         (0, None, "upper is None; pass"),
         (2**80, 2**79, "pass the lower one first"),
+        (2**60, 2**60 + 1, "pass bounds that differ as float64, where both are 1.15"),
         (math.nan, 0, "lower is nan; pass"),
     ],
-    ids=range(7),
+    ids=range(8),
 )
 def test_bounds_that_are_no_numbers(lower: Any, upper: Any, told: str) -> None:
     with pytest.raises(algorithms.AlgorithmError, match=told):

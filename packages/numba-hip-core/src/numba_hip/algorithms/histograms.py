@@ -58,7 +58,9 @@ def histogram_even(
         raise AlgorithmError(f"bins is {bins!r}; pass at most {MOST_BINS}: no more counters of 8 bytes have an address")
     begin, end = _finite(lower, "lower"), _finite(upper, "upper")
     if not begin < end:
-        raise AlgorithmError(f"lower is {lower!r} and upper {upper!r}; pass the lower one first")
+        equal = f"pass bounds that differ as float64, where both are {end!r}"
+        advice = equal if begin == end else "pass the lower one first"
+        raise AlgorithmError(f"lower is {lower!r} and upper {upper!r}; {advice}")
     operands = Operands(stream)
     reader = operands.reader(source, "source")
     kind = operands.type_of(reader.read, "source")

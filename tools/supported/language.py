@@ -14,6 +14,7 @@ from tools.supported.model import FLOATS, SIGNED, row
 Pair = namedtuple("Pair", "first second")
 TABLE = np.array([10, 20, 30, 40, 50])
 SCALES = (2, 3, 5)
+PRIMES = {2, 3, 5, 7}
 DAYS = np.timedelta64(3, "D")
 
 
@@ -162,10 +163,15 @@ def complex_numbers(x: Any) -> Any:
     return (x * x.conjugate()).real + abs(x * (1 + 1j))
 
 
-@row("Expressions", "tuples: literals, indices, slices, `+`, `in`, `len`, comparisons")
+@row("Expressions", "tuples: literals, indices, slices, `+`, `len`, comparisons")
 def tuples(x: Any) -> Any:
     t = (x, 2 * x, 3) + SCALES  # noqa: RUF005
     return t[0] + len(t[1:]) + (3 if 3 in SCALES else 0) + (10 if (x, 1) < (2, 0) else 20)
+
+
+@row("Expressions", "members of tuples and sets: `x in (1, 2.5)`, `x not in {3, 5}`, sets that the kernel captures")
+def look_for(x: Any) -> Any:
+    return 4 * (x in (1, 2.5)) + 2 * (x not in {3, 5}) + (x in PRIMES)
 
 
 @row("Expressions", "indices and slices of arrays that the kernel captures, negative ones too")

@@ -35,9 +35,14 @@ def dictionaries(x: Any) -> Any:
     return {1: 2}.get(x, 0)
 
 
-@row(SECTION, "sets", refused="no sets", instead="an array of flags, or bits of an integer")
+@row(
+    SECTION,
+    "sets, but to look for members in",
+    refused="no sets",
+    instead="an array of flags, or bits of an integer",
+)
 def sets(x: Any) -> Any:
-    return x in {1, x}
+    return len({1, x})
 
 
 @row(

@@ -195,6 +195,7 @@ class HipCompiler(CompilerBase):
         """The only pipeline."""
         from numba_hip.compilation.constant_numbers import ComputeConstants  # these when they are needed
         from numba_hip.compilation.inner_functions import InlineInnerFunctions, inlines
+        from numba_hip.compilation.member_sets import TakeSetsAsTuples
         from numba_hip.compilation.printed_text import TranslateByteCode, translates
 
         manager = PassManager("hip")
@@ -203,6 +204,7 @@ class HipCompiler(CompilerBase):
             manager.add_pass(ours, description)
         manager.add_pass(TakeDeviceArrays, "take captured device arrays as they are")
         manager.add_pass(ComputeConstants, "compute what depends on constants alone")
+        manager.add_pass(TakeSetsAsTuples, "take sets as tuples where members are looked for")
         manager.passes.extend(DefaultPassBuilder.define_typed_pipeline(self.state).passes)
         manager.add_pass(RefuseEscapes, "refuse to return private arrays")
         manager.add_pass(IRLegalization, "ensure that the IR is legal")

@@ -71,6 +71,7 @@ def _load_features() -> None:
         thread_index,
         timing,
         transposition,
+        tuple_members,
         ufuncs,
         vector,
         vector_arithmetic,

@@ -27,6 +27,10 @@ class Order:
         """The block that each loop is entered at, those of outer loops first."""
         return self._headers
 
+    def innermost(self) -> list[frozenset[Block]]:
+        """The loops that have no other in them."""
+        return [loop for loop in self._headers if not any(other < loop for other in self._headers)]
+
     @cached_property
     def _headers(self) -> dict[frozenset[Block], Block]:
         found: dict[frozenset[Block], Block] = {}

@@ -9,7 +9,7 @@ printed module, behind the branch that goes back.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from math import inf, prod
 from typing import Any
 
@@ -40,7 +40,7 @@ def find_steps(function: Function) -> list[str]:
     waits = sum(map(_count_waits, order.blocks))
     headers = order.headers()
     found = []
-    for loop in _innermost(order.loops.values()):
+    for loop in order.innermost():
         header = headers[loop]
         back = [block for block in loop if header in block.successors]
         inside = sum(map(_count_waits, loop))
@@ -107,7 +107,7 @@ def has_short_loop(function: Function) -> bool:
     loops around it alone."""
     order = order_function(function)
     short = expect_iterations(order, _MOST_ITERATIONS)
-    return any(loop in short for loop in _innermost(order.loops.values()))
+    return any(loop in short for loop in order.innermost())
 
 
 def mark_unrolled(module: Any, function: str, blocks: Mapping[str, int | None]) -> str:
@@ -139,12 +139,6 @@ def _find_ends(lines: list[str], start: int, blocks: Mapping[str, int | None]) -
             name = line.partition(":")[0].strip('"')
         elif name in blocks and line.startswith("  br "):
             yield place, blocks[name]
-
-
-def _innermost(loops: Collection[tuple[frozenset[Block], ...]]) -> list[frozenset[Block]]:
-    """The loops that have no other in them, once each."""
-    ends = dict.fromkeys(nested[-1] for nested in loops if nested)
-    return [loop for loop in ends if not any(other < loop for other in ends)]
 
 
 def _count_waits(block: Block) -> int:

@@ -12,6 +12,7 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.abi.thread_order import ALONG_X, AXES
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
+from hip_runtime.drivers.cpu.analyses.bit_loops import find_bit_loops
 from hip_runtime.drivers.cpu.analyses.chunk_totals import find_totals
 from hip_runtime.drivers.cpu.analyses.elementwise import mark_elementwise_calls, read_elementwise
 from hip_runtime.drivers.cpu.analyses.global_indices import computes_with_extent
@@ -288,7 +289,8 @@ def _find_unrolled(function: Function, wholly: bool, in_part: bool) -> dict[str,
     """The blocks that end loops of *function* to be unrolled, by name: *wholly*, or *in_part*, with how many times."""
     found: dict[str, int | None] = {}
     if wholly:
-        found = dict.fromkeys([*find_steps(function), *find_shared_walks(function), *find_nests(function)])
+        finders = find_steps, find_shared_walks, find_nests, find_bit_loops
+        found = dict.fromkeys([name for find in finders for name in find(function)])
     return {**found, **(find_update_loops(function) if in_part else {})}
 
 

@@ -11,6 +11,7 @@ from hip_runtime.drivers.cpu.abi.narrow_grids import NarrowGrids
 from hip_runtime.drivers.cpu.abi.thread_order import AXES
 from hip_runtime.drivers.cpu.abi.work_item import WorkItem
 from hip_runtime.drivers.cpu.abi.worker import build_worker, kernel_type, run_threads
+from hip_runtime.drivers.cpu.analyses.bit_loops import find_bit_loops
 from hip_runtime.drivers.cpu.analyses.cfg import has_loop
 from hip_runtime.drivers.cpu.analyses.index_bounds import IndexBound
 from hip_runtime.drivers.cpu.analyses.scattered_updates import find_scattered_updates
@@ -114,7 +115,8 @@ def _read_unrolled(request: KernelRequest) -> KernelGraph:
     long to compile."""
     graph = _read(request)
     arrays = [value for value in graph.function.instructions() if value.opcode == "alloca"]
-    if (arrays and request.private_bytes > _MOST_PRIVATE_BYTES) or not has_short_loop(graph.function):
+    has_few = has_short_loop(graph.function) or find_bit_loops(graph.function)
+    if (arrays and request.private_bytes > _MOST_PRIVATE_BYTES) or not has_few:
         return graph
     unrolled = _read(request, unroll=True)
     opcodes = [value.opcode for value in unrolled.function.instructions()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks.case import Benchmark
 from benchmarks.user_kernels import (
+    bits,
     counting,
     courses,
     edges,
@@ -51,6 +52,7 @@ SUBJECTS = (
     small_matrices,
     sequences,
     hashes,
+    bits,
     finance,
     scans,
     sorting,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from hip_devicelib.cached_property import cached_property
 from hip_runtime.drivers.cpu.analyses.address_terms import take_apart
 from hip_runtime.drivers.cpu.analyses.effects import has_effect
 from hip_runtime.drivers.cpu.analyses.indirect_addresses import find_indirect_address
@@ -42,11 +41,14 @@ class ApartAccesses(SingleLane):
     """What was loaded in this block together with a neighbour."""
     written_ahead: set[Instruction]
     """What was written in this block before its turn."""
+    _gives_places: bool
+    """Whether an atomic operation of this block may give lanes places that are neighbours of each other."""
 
     def begin(self, block: Block, mask: ir.Value | None) -> None:
         """Start another block."""
         super().begin(block, mask)
         self._neighbours, self._loaded, self.written_ahead = None, {}, set()
+        self._gives_places = any(value.opcode == "atomicrmw" for value in block.instructions)
 
     def write(self, instruction: Instruction) -> None:
         """Write *instruction*, and remember its value."""
@@ -227,8 +229,3 @@ class ApartAccesses(SingleLane):
         if self.speculated_stride(kind, pointer):
             return False
         return access.opcode == "load" or not self._gives_places
-
-    @cached_property
-    def _gives_places(self) -> bool:
-        """Whether an atomic operation of this block may give lanes places that are neighbours of each other."""
-        return any(value.opcode == "atomicrmw" for value in self.block.instructions)

@@ -9,8 +9,9 @@ from llvmlite import ir
 
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.block_memory import is_in_block_memory
+from hip_runtime.drivers.cpu.analyses.divided_addresses import find_divided_address
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
-from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
+from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats, divides_steps
 from hip_runtime.drivers.cpu.analyses.neighbours import Neighbours, find_neighbours
 from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.recurrences import innermost_loops
@@ -40,7 +41,10 @@ _GATHER, _SCATTER = 1.5, 2.0
 them together."""
 
 _LOOKED_UP = 0.2
-"""A load from a table that is in registers."""
+"""A load from a table that is in registers, or of elements that lanes share."""
+
+_STEPS = 2
+"""Operations of a lane that a quotient of numbers in steps takes, most of which are of 16 bits."""
 
 _MASKED_GATHER = 4.0
 """A load under a mask whose lanes are not contiguous, for processors without registers for masks: what chooses each
@@ -125,6 +129,8 @@ class InstructionCosts:
             return self._access(value, block)
         if self._shapes.at_definition(value) is not VARYING:
             return SCALAR, SCALAR / self._width
+        if divides_steps(value, block, self._shapes, self._width):
+            return _DIVISION, _STEPS * LANE
         if value.opcode in ("sdiv", "udiv", "srem", "urem"):
             return _DIVISION, _FLOAT_DIVISION if divides_as_floats(value, self._width) else _DIVISION
         if value.opcode == "fdiv" or value.callee.startswith("llvm.sqrt."):
@@ -167,7 +173,7 @@ class InstructionCosts:
             return scalar, LANE
         if shape == -self._size_of(accessed):  # and a shuffle
             return scalar, 2 * LANE
-        if value.opcode == "load" and find_small_table(value, block, self._shapes) is not None:
+        if value.opcode == "load" and self._is_permuted(value, block):
             return scalar, _LOOKED_UP
         if value in self._row_loads and value not in self._rows and self._width >= ROW:
             return scalar, _ROW_ELEMENT + _ROW_BYTE * self._size_of(accessed)
@@ -179,6 +185,10 @@ class InstructionCosts:
             is_chosen = block in self._shapes.masked and not has_mask_registers()
             return scalar, (_MASKED_GATHER if is_chosen else _GATHER) / self._count_neighbours(value, block)
         return scalar, _NARROW_SCATTER if is_narrow_store else _SCATTER / self._count_neighbours(value, block)
+
+    def _is_permuted(self, load: Instruction, block: Block) -> bool:
+        """Whether lanes get what they *load* out of registers."""
+        return any(find(load, block, self._shapes) is not None for find in (find_small_table, find_divided_address))
 
     def _count_neighbours(self, access: Instruction, block: Block) -> int:
         """How many neighbours in memory are accessed together with *access* and by it."""

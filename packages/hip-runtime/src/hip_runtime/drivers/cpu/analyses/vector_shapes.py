@@ -27,6 +27,10 @@ from hip_runtime.drivers.cpu.ir.model import RAMP, Block, Function, Instruction,
 _UNKNOWN = "unknown"
 
 
+AFFINE = frozenset({"add", "sub", "mul", "shl"})
+"""Operations whose result grows alike from lane to lane if their operands do."""
+
+
 class VectorShapes:
     """The result for one function, in gangs of neighbours *along* an axis of the block. *assumed* are branches that all
     lanes are known to take, with their target. *alignments* are those of gangs that begin at multiples of their width,
@@ -204,7 +208,7 @@ class VectorShapes:
                 return value.callee in self.consecutive or self.find(value, block) == 0
             if value.opcode in ("zext", "sext"):
                 return value.operands
-            if value.opcode in ("add", "sub") and "nsw" in value.flags and self.homes[value] not in self.masked:
+            if value.opcode in AFFINE and "nsw" in value.flags and self.homes[value] not in self.masked:
                 return value.operands if block not in self.masked else False
             return self.find(value, block) == 0
 

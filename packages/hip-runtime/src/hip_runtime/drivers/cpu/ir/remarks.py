@@ -32,6 +32,9 @@ GATHERED = "gathered"
 LOOKED_UP = "looked up in a table"
 """A permutation of the registers that a small table is loaded to."""
 
+SHARED = "neighbours that lanes share"
+"""A permutation of the few elements that lanes load."""
+
 ROWS = "neighbouring elements for each lane"
 """A vector for each lane of what it loads in several iterations, of which vectors across the lanes are made."""
 

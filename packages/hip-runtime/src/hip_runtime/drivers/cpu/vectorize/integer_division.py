@@ -5,6 +5,9 @@ integers below 2**52 is never rounded up to the next integer: if ``a = q * b + r
 below ``q + 1``, relative to ``q + 1`` that is more than half of a float64's last digit. So 32-bit integers are divided
 as float64, and 64-bit ones after a test that those of all lanes are that small. Quotients that trap, of a division by
 zero or of the least number by -1, are left to the processor's own instruction.
+
+Of numbers that grow alike from lane to lane, only the first is divided as it is: what is left of it, and the steps, are
+numbers of 16 bits, of which vectors have the upper half of a product.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from hip_devicelib.cpu.processor import has_rounding
-from hip_runtime.drivers.cpu.analyses.integer_division import EXACT_BITS
+from hip_runtime.drivers.cpu.analyses.integer_division import EXACT_BITS, STEP
 from hip_runtime.drivers.cpu.object_code.host_machine import converts_long_integers
 from hip_runtime.drivers.cpu.vectorize.long_conversions import near_floats_to_integers, near_integers_to_floats
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
@@ -35,6 +38,20 @@ def write_quotient(
     quotients.add_incoming(floats, near)
     quotients.add_incoming(integers, far)
     return quotients, builder.sub(dividends, builder.mul(quotients, divisors))
+
+
+def write_quotient_of_steps(
+    lanes: VectorBuilder, first: ir.Value, stride: int, divisor: ir.Constant
+) -> tuple[ir.Value, ir.Value]:  # fmt: skip
+    """The quotients and the remainders of the numbers that `divides_steps` is true for, of which the first lane's is
+    *first*."""
+    builder, wide = lanes.builder, lanes.type_of(first.type)
+    quotient, by = builder.udiv(first, divisor), lanes.splat(STEP(divisor.constant))
+    rest = builder.trunc(builder.sub(first, builder.mul(quotient, divisor)), STEP)
+    numbers = lanes.spread(rest, stride)
+    steps = builder.udiv(numbers, by)
+    rests = builder.sub(numbers, builder.mul(steps, by))
+    return builder.add(lanes.splat(quotient), builder.zext(steps, wide)), builder.zext(rests, wide)
 
 
 def _divide_floats(lanes: VectorBuilder, dividends: ir.Value, divisors: ir.Value, signed: bool) -> ir.Value:

@@ -8,6 +8,7 @@ from hip_devicelib.cached_property import cached_property
 from hip_runtime.drivers.cpu.abi.worker_memory import KeepsTables
 from hip_runtime.drivers.cpu.analyses.clamped_addresses import ClampedAddress, find_clamped_address
 from hip_runtime.drivers.cpu.analyses.data_masks import find_data_masked
+from hip_runtime.drivers.cpu.analyses.divided_addresses import DividedAddress, find_divided_address
 from hip_runtime.drivers.cpu.analyses.effects import needs_active_lane
 from hip_runtime.drivers.cpu.analyses.joint_updates import find_joint_updates
 from hip_runtime.drivers.cpu.analyses.linear_addresses import find_leaves
@@ -24,6 +25,7 @@ from hip_runtime.drivers.cpu.object_code.host_machine import has_mask_registers,
 from hip_runtime.drivers.cpu.vectorize.apart_accesses import ApartAccesses
 from hip_runtime.drivers.cpu.vectorize.appended_stores import is_appended, write_appended
 from hip_runtime.drivers.cpu.vectorize.clamped_loads import ClampedLoads
+from hip_runtime.drivers.cpu.vectorize.divided_loads import load_divided
 from hip_runtime.drivers.cpu.vectorize.filled_rows import find_filled_rows, store_row
 from hip_runtime.drivers.cpu.vectorize.page_loads import load_in_page
 from hip_runtime.drivers.cpu.vectorize.row_loads import load_rows
@@ -94,6 +96,19 @@ class MemoryAccesses(ApartAccesses):
             self._tables[load] = find_small_table(load, self.shapes.homes[load], self.shapes)
         return self._tables[load]
 
+    @cached_property
+    def _divided_addresses(self) -> dict[Instruction, DividedAddress | None]:
+        """Those of the loads that were looked at."""
+        return {}
+
+    def _divided_address(self, load: Instruction) -> DividedAddress | None:
+        """The address of *load*, if neighbours share elements, and get them out of registers."""
+        if self.suspension is not None or self.lockstep:
+            return None
+        if load not in self._divided_addresses:
+            self._divided_addresses[load] = find_divided_address(load, self.shapes.homes[load], self.shapes)
+        return self._divided_addresses[load]
+
     def needs(self, instruction: Instruction) -> tuple[Value, ...]:
         """What *instruction* is written with, besides its operands."""
         if instruction.table is not None and self.item.memory.tables is not None:
@@ -108,6 +123,8 @@ class MemoryAccesses(ApartAccesses):
             return address.values
         if is_plain and (table := self._small_table(instruction)) is not None:
             return table.values
+        if is_plain and (divided := self._divided_address(instruction)) is not None:
+            return divided.values
         return find_leaves(pointer, home, self.shapes) or ()
 
     def needs_active_lane(self, instruction: Instruction) -> bool:
@@ -144,6 +161,9 @@ class MemoryAccesses(ApartAccesses):
         if (table := self._small_table(instruction)) is not None:
             self.form = remarks.LOOKED_UP
             return load_from_table(self, instruction, table)
+        if (divided := self._divided_address(instruction)) is not None:
+            self.form = remarks.SHARED
+            return load_divided(self, instruction, divided)
         if not (stride := self.speculated_stride(instruction.type, pointer)):
             self.form = remarks.GATHERED
             return self.load_apart(instruction)
@@ -176,7 +196,8 @@ class MemoryAccesses(ApartAccesses):
         """Whether *access* loads or stores numbers at places that lanes have apart, and does nothing else."""
         if not super().is_apart(access):
             return False
-        return access.opcode != "load" or (self._clamped_address(access) or self._small_table(access)) is None
+        finders = self._clamped_address, self._small_table, self._divided_address
+        return access.opcode != "load" or all(find(access) is None for find in finders)
 
     def _load_member(self, load: Instruction, stride: int, align: int) -> ir.Value:
         """A load of elements that are *stride* of them apart, with what other loads of the block access in between."""

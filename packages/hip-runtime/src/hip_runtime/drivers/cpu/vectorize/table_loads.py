@@ -7,15 +7,14 @@ lane shows that all of it can be loaded.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from llvmlite import ir
 
 from hip_runtime.drivers.cpu.analyses.small_tables import SmallTable
 from hip_runtime.drivers.cpu.ir.model import Instruction
-from hip_runtime.drivers.cpu.llvmir import I8, I32, I64, write_likely
+from hip_runtime.drivers.cpu.llvmir import I8, I64, write_likely
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.page_loads import PAGE
+from hip_runtime.drivers.cpu.vectorize.permuted_elements import PermutedElements, in_pairs
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 
 _I16 = ir.IntType(16)
@@ -43,9 +42,10 @@ class _Lookup:
         self._builder = lanes.builder
         self._table = table
         self._permutation = table.permutation
-        self._element = ir.IntType(8 * table.permutation.nbytes)
+        self._permuted = PermutedElements(lanes, table.permutation)
         self._registers = -(-table.count // table.permutation.elements)
-        self._index = _I16 if table.count > 1 << I8.width and self._element == I8 else self._element
+        element = self._permuted.element
+        self._index = _I16 if table.count > 1 << I8.width and element == I8 else element
 
     @property
     def nbytes(self) -> int:
@@ -70,44 +70,24 @@ class _Lookup:
 
     def find(self, start: ir.Value, numbers: ir.Value) -> ir.Value:
         """The elements with these *numbers*, as integers."""
-        registers = [self._load(start, number) for number in range(self._registers)]
-        steps = range(0, self._lanes.width, self._permutation.lanes)
-        return self._join([self._find_part(registers, self._take(numbers, first)) for first in steps])
-
-    def _load(self, start: ir.Value, number: int) -> ir.Value:
-        """A register with the part *number* of the table, again and again if it has room for more."""
-        count = self._permutation.elements
-        place = self._lanes.step(start, number * self._permutation.register_bytes)
-        part = self._builder.load(place, typ=ir.VectorType(self._element, count), align=1)
-        order = [lane % count for lane in range(self._permutation.lanes)]
-        return self._lanes.shuffle(part, self._lanes.vector_of(I32, order))
-
-    def _take(self, numbers: ir.Value, first: int) -> ir.Value:
-        """As many *numbers* from that of the lane *first* on as are looked up at once, any where there are fewer."""
-        lanes = [min(first + number, self._lanes.width - 1) for number in range(self._permutation.lanes)]
-        return self._lanes.shuffle(numbers, self._lanes.vector_of(I32, lanes))
-
-    def _join(self, parts: list[ir.Value]) -> ir.Value:
-        """All lanes of what was found for some at a time."""
-        while len(parts) > 1:
-            order = self._lanes.vector_of(I32, range(2 * parts[0].type.count))
-            parts = [self._lanes.merge(pair[0], pair[1], order) for pair in _pairs(parts)]
-        return self._lanes.shuffle(parts[0], self._lanes.step_vector(I32, 1))
+        permuted = self._permuted
+        registers = [permuted.load(start, number) for number in range(self._registers)]
+        return permuted.join([self._find_part(registers, permuted.take(numbers, first)) for first in permuted.steps])
 
     def _find_part(self, registers: list[ir.Value], numbers: ir.Value) -> ir.Value:
         """The same for as many lanes as are looked up at once: in each register, or two at a time, of which the higher
         bits of a number choose one."""
         builder, bit = self._builder, self._permutation.elements
         low = self._mask(numbers, bit - 1) if not self._permutation.of_two else numbers
-        low = builder.trunc(low, ir.VectorType(self._element, self._permutation.lanes))
+        low = builder.trunc(low, ir.VectorType(self._permuted.element, self._permutation.lanes))
         if self._permutation.of_two:
-            found = [self._permute(pair, low) for pair in _pairs(registers)]
+            found = [self._permuted.permute(pair, low) for pair in in_pairs(registers)]
             bit *= 2
         else:
-            found = [self._permute([register], low) for register in registers]
+            found = [self._permuted.permute([register], low) for register in registers]
         while len(found) > 1:
             is_second = builder.icmp_unsigned("!=", self._mask(numbers, bit), self._constant(numbers, 0))
-            found = [pair[0] if len(pair) == 1 else builder.select(is_second, *pair[::-1]) for pair in _pairs(found)]
+            found = [pair[0] if len(pair) == 1 else builder.select(is_second, *pair[::-1]) for pair in in_pairs(found)]
             bit *= 2
         return found[0]
 
@@ -116,12 +96,3 @@ class _Lookup:
 
     def _constant(self, numbers: ir.Value, number: int) -> ir.Value:
         return ir.Constant(numbers.type, [number] * numbers.type.count)
-
-    def _permute(self, registers: Sequence[ir.Value], numbers: ir.Value) -> ir.Value:
-        first, *others = registers
-        name = self._permutation.of_two if others else self._permutation.of_one
-        return self._lanes.call(name, first.type, [first, numbers, *others])
-
-
-def _pairs(values: list[ir.Value]) -> list[list[ir.Value]]:
-    return [values[first : first + 2] for first in range(0, len(values), 2)]

@@ -9,7 +9,7 @@ from llvmlite import ir
 from hip_devicelib import spmd
 from hip_runtime.drivers.cpu.analyses.common_results import CommonResults, find_common_results
 from hip_runtime.drivers.cpu.analyses.effects import DIVISIONS
-from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats
+from hip_runtime.drivers.cpu.analyses.integer_division import divides_as_floats, divides_steps
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING, Shape
 from hip_runtime.drivers.cpu.analyses.uniform_atomics import is_combinable, is_uniform_load
 from hip_runtime.drivers.cpu.analyses.uniformity import is_arithmetic
@@ -34,7 +34,7 @@ from hip_runtime.drivers.cpu.ir.writer import write_instruction
 from hip_runtime.drivers.cpu.llvmir import I32, VOID
 from hip_runtime.drivers.cpu.passes.checked_atomics import write_checked
 from hip_runtime.drivers.cpu.passes.demote_atomics import write_demoted
-from hip_runtime.drivers.cpu.vectorize.integer_division import write_quotient
+from hip_runtime.drivers.cpu.vectorize.integer_division import write_quotient, write_quotient_of_steps
 from hip_runtime.drivers.cpu.vectorize.linear_masks import is_linear_comparison, write_linear_mask
 from hip_runtime.drivers.cpu.vectorize.long_conversions import is_long_conversion, write_long_conversion
 from hip_runtime.drivers.cpu.vectorize.memory_accesses import MemoryAccesses
@@ -232,6 +232,8 @@ class Widener(MemoryAccesses):
         return replace(instruction, type=self.lanes.type_of(instruction.type), ranges=())
 
     def _write_elementwise(self, instruction: Instruction) -> ir.Value:
+        if divides_steps(instruction, self.block, self.shapes, self.lanes.width):
+            return self._divide_steps(instruction)
         if divides_as_floats(instruction, self.lanes.width):
             return self._divide(instruction)
         operands = [self.vector(value) for value in instruction.operands]
@@ -253,6 +255,17 @@ class Widener(MemoryAccesses):
             dividends, divisors = map(self.lanes.freeze, operands)
             self._divided[key] = write_quotient(self.lanes, dividends, divisors, signed)
         return self._divided[key][division.opcode in ("srem", "urem")]
+
+    def _divide_steps(self, division: Instruction) -> ir.Value:
+        """The same of numbers that grow alike from lane to lane, by a constant."""
+        dividend, divisor = division.operands
+        key = (dividend, divisor, False)
+        if key not in self._divided:
+            stride = self.shapes.of(dividend, self.block)
+            assert stride is not VARYING
+            number = ir.Constant(division.type, divisor.number)  # type: ignore[union-attr]
+            self._divided[key] = write_quotient_of_steps(self.lanes, self.scalar(dividend), stride, number)
+        return self._divided[key][division.opcode == "urem"]
 
     def _select(self, instruction: Instruction) -> ir.Value:
         condition, *others = instruction.operands

@@ -13,7 +13,7 @@ from hip_runtime.drivers.cpu.ir.model import Instruction, Value
 MOST_TOTALS = 4
 """The most totals of a chunk of blocks: more would not stay in registers."""
 
-MOST_TABLES = 4
+MOST_TABLES = 16
 """The most tables of a worker, see `vectorize.update_tables`."""
 
 

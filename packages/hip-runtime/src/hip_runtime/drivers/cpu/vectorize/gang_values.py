@@ -31,8 +31,9 @@ class FindsVariants(Protocol):
 class IsPending(Protocol):
     """Updates of memory that are done later, see `vectorize.tabled_updates`."""
 
-    def settle(self) -> None:
-        """Write them here if they do not all have elements of tables."""
+    def settle(self) -> ir.Value | None:
+        """Whether some of those that this was not asked of yet have no elements of tables; ``None`` if there are no
+        such."""
 
     def catch_up(self) -> None:
         """Write them here, where that was not done yet."""

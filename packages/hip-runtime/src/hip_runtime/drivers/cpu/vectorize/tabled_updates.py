@@ -74,13 +74,11 @@ class TabledUpdates(Scalarizer):
         """Whether some were taken on that may not be done yet."""
         return 0 < len(self._parts) < len(self.updates)
 
-    def settle(self) -> None:
-        """Do those that were taken on, if the tables do not have all of their elements: before memory is accessed that
-        is updated then, where no table tells so."""
+    def settle(self) -> ir.Value | None:
+        """Whether some of those that were taken on since this was asked have no elements of tables, if there are any:
+        they have to be done before memory is accessed that is updated then, where no table tells so."""
         unsettled, self._settled = self._parts[self._settled :], len(self._parts)
-        if unsettled:
-            with self._builder.if_then(self._builder.not_(self._all_fit(unsettled)), likely=False):
-                self.catch_up()
+        return self._builder.not_(self._all_fit(unsettled)) if unsettled else None
 
     def catch_up(self) -> None:
         """Do those that were taken on and not done yet, wherever their elements are."""

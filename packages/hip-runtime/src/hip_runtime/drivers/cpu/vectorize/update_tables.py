@@ -9,8 +9,9 @@ about to access memory that has some: from then on that array is updated in memo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from llvmlite import ir
 
@@ -117,8 +118,7 @@ class UpdateTables:
         if others := list(self._others(update)):
 
             def meet() -> None:
-                for other in others:
-                    self._meet(code, other, self._hits(code, other, operands[0], table.size))
+                self._meet(code, others, lambda other: self._hits(code, other, operands[0], table.size))
 
             known = made.write(builder, own, limit, base, operands, meet)
         else:
@@ -189,19 +189,18 @@ class UpdateTables:
         address = access.address
         value = access.operands[0] if access.opcode == "store" else access
         kind = access.operands[1].type if access.opcode == "atomicrmw" else value.type
-        shape, pending = code.shapes.of(address, code.block), code.pending
-        if pending is not None:
-            pending.settle()
-        for table in self._others(access):
+        shape, nbytes = code.shapes.of(address, code.block), size_in_memory(kind)
+
+        def find(table: _Table) -> ir.Value:
             if shape is VARYING and code.is_line(address):
-                found = self._line_hits(code, table, address, size_in_memory(kind))
-            elif shape is VARYING:
-                found = self._any_hits(code, table, code.vector(address), size_in_memory(kind))
-            else:
-                span = (code.lanes.width - 1) * shape
-                first = code.builder.gep(code.scalar(address), [I64(min(span, 0))], source_etype=I8)
-                found = self._hits(code, table, first, abs(span) + size_in_memory(kind))
-            self._meet(code, table, found, pending)
+                return self._line_hits(code, table, address, nbytes)
+            if shape is VARYING:
+                return self._any_hits(code, table, code.vector(address), nbytes)
+            span = (code.lanes.width - 1) * shape
+            first = code.builder.gep(code.scalar(address), [I64(min(span, 0))], source_etype=I8)
+            return self._hits(code, table, first, abs(span) + nbytes)
+
+        self._meet(code, list(self._others(access)), find, code.pending)
 
     def _others(self, access: Instruction) -> Iterator[_Table]:
         """The tables whose elements *access* may not precede."""
@@ -211,16 +210,30 @@ class UpdateTables:
                 yield table
 
     def _meet(
-        self, code: GangValues, table: _Table, hits: ir.Value, pending: IsPending | None = None
+        self, code: GangValues, tables: Sequence[_Table], find: Callable[[_Table], ir.Value],
+        pending: IsPending | None = None,
     ) -> None:  # fmt: skip
-        """Do what is in *table*, after what is *pending*, if an access *hits* its memory."""
-        builder, item = code.builder, code.arguments[0]
-        with builder.if_then(hits, likely=False):
+        """Do what is in those of *tables* whose memory an access hits, which *find* tells, after what is *pending*;
+        this, too, if tables have no elements for it: in memory, or in tables that grow and may be hit then."""
+        builder, hits = code.builder, {table: find(table) for table in tables}
+        reasons = list(hits.values())
+        if pending is not None and (is_open := pending.settle()) is not None:
+            reasons.append(is_open)
+        if not reasons:
+            return
+        with builder.if_then(reduce(builder.or_, reasons), likely=False), code.in_branch():
             if pending is not None:
                 pending.catch_up()
-            self._do(builder, table, item, code.arguments[table.array.argument.index])
-            self._item.layout.store(builder, I64(0), item, "table_limits", table.number)
-            TABLE.store(builder, I64(0), self._load(builder, item, "tables", table), "most")
+            for table, found in hits.items():
+                with builder.if_then(found if pending is None else find(table)):
+                    self._end(code, table)
+
+    def _end(self, code: GangValues, table: _Table) -> None:
+        """Do what is in *table*, which has no elements from then on."""
+        builder, item = code.builder, code.arguments[0]
+        self._do(builder, table, item, code.arguments[table.array.argument.index])
+        self._item.layout.store(builder, I64(0), item, "table_limits", table.number)
+        TABLE.store(builder, I64(0), self._load(builder, item, "tables", table), "most")
 
     def _hits(self, code: GangValues, table: _Table, address: ir.Value, nbytes: int) -> ir.Value:
         """Whether any of *nbytes* from *address* on is in memory that *table* has elements for. The distance to the

@@ -1,7 +1,7 @@
 """An atomic operation of one lane as a function, for those that are not in a table yet, see `update_tables`.
 
 It is called from several places, as lanes are looked at one by one in front of each access that may meet the table:
-sixteen operations in a row took two seconds to compile where each place had code of its own.
+sixteen operations in a row took two seconds to compile where each place had code of its own, nine on five arrays 55.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from hip_runtime.drivers.cpu.vectorize.table_growth import SPARING, TABLE, Table
 from hip_runtime.drivers.cpu.vectorize.uniform_atomics import COLLECTED
 from hip_runtime.drivers.cpu.vectorize.vector_builder import mangle
 
+Meet = Callable[[ir.IRBuilder, ir.Value, Sequence[ir.Value], ir.Value], None]
+"""Does what is in tables of a work item for some arrays, if they have what is at an address."""
+
 
 @dataclass(frozen=True)
 class TableUpdate:
@@ -31,12 +34,13 @@ class TableUpdate:
     has_lines: bool
     """Whether faults name the line of the source."""
 
-    def define(self, module: ir.Module) -> ir.Function:
-        """``i64 (table, elements, array, address, value)``: do the operation with *value* on what is at *address*; how
-        many elements the *table* of *array* has now, of which there were *elements*."""
+    def define(self, module: ir.Module, met: int = 0, meet: Meet | None = None) -> ir.Function:
+        """``i64 (table, elements, array, address, value, item, arrays...)``: do the operation with *value* on what is
+        at *address*; how many elements the *table* of *array* has now, of which there were *elements*. Before it is
+        done in memory, *meet* looks at the tables of the work item for *met* other *arrays*."""
         if self.name in module.globals:
             return module.globals[self.name]
-        kind = ir.FunctionType(I64, [PTR, I64, PTR, PTR, self.update.type])
+        kind = ir.FunctionType(I64, [PTR, I64, PTR, PTR, self.update.type, *[PTR] * (1 + met)])
         function = ir.Function(module, kind, self.name)
         function.linkage, function.calling_convention = "internal", SPARING
         for attribute in ("noinline", "nounwind"):
@@ -45,26 +49,18 @@ class TableUpdate:
         if self.has_lines:
             keep_lines(builder)
         stand_at(builder, self.update.location)
-        table, elements, array, *operands = function.args
-        builder.ret(self.write(builder, table, elements, array, operands))
-        return function
-
-    def write(
-        self, builder: ir.IRBuilder, table: ir.Value, elements: ir.Value, array: ir.Value,
-        operands: Sequence[ir.Value], prepare: Callable[[], None] | None = None,
-    ) -> ir.Value:  # fmt: skip
-        """Write the same, with what *prepare* writes before the operation is done in memory."""
-        address, value = operands
+        table, elements, array, address, value, item, *arrays = function.args
         index = find_element(builder, self.growth.size, address, array)
         known = self.growth.grow(builder, table, elements, index)
         with builder.if_else(builder.icmp_unsigned("<", index, known)) as (in_table, in_memory):
             with in_table:
                 update_element(builder, self.update, TABLE.load(builder, table, "memory"), index, value)
             with in_memory:
-                if prepare is not None:
-                    prepare()
-                write_checked(builder, self.update, operands)
-        return known
+                if meet is not None:
+                    meet(builder, item, arrays, address)
+                write_checked(builder, self.update, [address, value])
+        builder.ret(known)
+        return function
 
 
 def update_element(

@@ -110,19 +110,27 @@ class UpdateTables:
         """The same, wherever the element is: by a function, unless other tables may have what is in memory."""
         builder, table, item = code.builder, self._table_of(update), code.arguments[0]
         limit, own = (self._load(builder, item, name, table) for name in ("table_limits", "tables"))
-        alike = update.table, update.operation, update.align, update.atomic, update.location
+        others = list(self._others(update))
+        alike = (
+            update.table,
+            update.operation,
+            update.align,
+            update.atomic,
+            update.location,
+            *(o.number for o in others),
+        )
         name = f"spmd.update.{self._names.setdefault(alike, len(self._names))}"
         growth = TableGrowth(table.identity, f"spmd.grow.table.{table.number}")
         made = TableUpdate(update, growth, name, self._item.has_lines)
-        base = code.arguments[table.array.argument.index]
-        if others := list(self._others(update)):
 
-            def meet() -> None:
-                self._meet(code, others, lambda other: self._hits(code, other, operands[0], table.size))
+        def meet(builder: ir.IRBuilder, item: ir.Value, arrays: Sequence[ir.Value], address: ir.Value) -> None:
+            for other, array in zip(others, arrays, strict=True):
+                with builder.if_then(self._hits(builder, item, other, array, address, table.size), likely=False):
+                    self._end(builder, item, other, array)
 
-            known = made.write(builder, own, limit, base, operands, meet)
-        else:
-            known = builder.call(made.define(builder.module), [own, limit, base, *operands], cconv=SPARING)
+        arrays = [code.arguments[known.array.argument.index] for known in (table, *others)]
+        function = made.define(builder.module, len(others), meet if others else None)
+        known = builder.call(function, [own, limit, arrays[0], *operands, item, *arrays[1:]], cconv=SPARING)
         self._item.layout.store(builder, known, item, "table_limits", table.number)
 
     def needs(self, update: Instruction) -> tuple[Value, ...]:
@@ -198,7 +206,8 @@ class UpdateTables:
                 return self._any_hits(code, table, code.vector(address), nbytes)
             span = (code.lanes.width - 1) * shape
             first = code.builder.gep(code.scalar(address), [I64(min(span, 0))], source_etype=I8)
-            return self._hits(code, table, first, abs(span) + nbytes)
+            array = code.arguments[table.array.argument.index]
+            return self._hits(code.builder, code.arguments[0], table, array, first, abs(span) + nbytes)
 
         self._meet(code, list(self._others(access)), find, code.pending)
 
@@ -226,22 +235,22 @@ class UpdateTables:
                 pending.catch_up()
             for table, found in hits.items():
                 with builder.if_then(found if pending is None else find(table)):
-                    self._end(code, table)
+                    self._end(builder, code.arguments[0], table, code.arguments[table.array.argument.index])
 
-    def _end(self, code: GangValues, table: _Table) -> None:
-        """Do what is in *table*, which has no elements from then on."""
-        builder, item = code.builder, code.arguments[0]
-        self._do(builder, table, item, code.arguments[table.array.argument.index])
+    def _end(self, builder: ir.IRBuilder, item: ir.Value, table: _Table, array: ir.Value) -> None:
+        """Do what is in *table* of *array*, which has no elements from then on."""
+        self._do(builder, table, item, array)
         self._item.layout.store(builder, I64(0), item, "table_limits", table.number)
         TABLE.store(builder, I64(0), self._load(builder, item, "tables", table), "most")
 
-    def _hits(self, code: GangValues, table: _Table, address: ir.Value, nbytes: int) -> ir.Value:
-        """Whether any of *nbytes* from *address* on is in memory that *table* has elements for. The distance to the
-        last of these bytes is compared, so that what begins before the array counts, too."""
-        builder = code.builder
-        base = builder.ptrtoint(code.arguments[table.array.argument.index], I64)
+    def _hits(
+        self, builder: ir.IRBuilder, item: ir.Value, table: _Table, array: ir.Value, address: ir.Value, nbytes: int
+    ) -> ir.Value:  # fmt: skip
+        """Whether any of *nbytes* from *address* on is in memory that *table* of *array* has elements for. The distance
+        to the last of these bytes is compared, so that what begins before the array counts, too."""
+        base = builder.ptrtoint(array, I64)
         end = builder.add(builder.sub(builder.ptrtoint(address, I64), base), I64(nbytes - 1))
-        limit = builder.add(self._limit_in_bytes(code, table), I64(nbytes - 1))
+        limit = builder.add(self._limit_in_bytes(builder, item, table), I64(nbytes - 1))
         return builder.icmp_unsigned("<", end, limit)
 
     def _line_hits(self, code: GangValues, table: _Table, address: Value, nbytes: int) -> ir.Value:
@@ -254,7 +263,7 @@ class UpdateTables:
         ahead = builder.icmp_unsigned("<", *ends)
         low, high = builder.select(ahead, *ends), builder.select(ahead, *reversed(ends))
         span = builder.add(builder.sub(high, low), I64(nbytes - 1))
-        limit = builder.add(self._limit_in_bytes(code, table), span)
+        limit = builder.add(self._limit_in_bytes(builder, code.arguments[0], table), span)
         between = builder.icmp_unsigned("<", builder.sub(builder.add(low, span), base), limit)
         before = builder.block
         with builder.if_then(between, likely=False), code.in_branch():
@@ -270,13 +279,13 @@ class UpdateTables:
         base = builder.ptrtoint(code.arguments[table.array.argument.index], I64)
         start = lanes.splat(builder.sub(base, I64(nbytes - 1)))
         ends = builder.sub(builder.ptrtoint(addresses, lanes.type_of(I64)), start)
-        limit = lanes.splat(builder.add(self._limit_in_bytes(code, table), I64(nbytes - 1)))
+        limit = lanes.splat(builder.add(self._limit_in_bytes(builder, code.arguments[0], table), I64(nbytes - 1)))
         hits = builder.icmp_unsigned("<", ends, limit)
         return lanes.any(hits if code.mask is None else builder.and_(hits, code.mask))
 
-    def _limit_in_bytes(self, code: GangValues, table: _Table) -> ir.Value:
-        limit = self._load(code.builder, code.arguments[0], "table_limits", table)
-        return code.builder.mul(limit, I64(table.size), flags=("nuw", "nsw"))
+    def _limit_in_bytes(self, builder: ir.IRBuilder, item: ir.Value, table: _Table) -> ir.Value:
+        limit = self._load(builder, item, "table_limits", table)
+        return builder.mul(limit, I64(table.size), flags=("nuw", "nsw"))
 
     def _load(self, builder: ir.IRBuilder, item: ir.Value, name: str, table: _Table) -> ir.Value:
         return self._item.layout.load(builder, item, name, table.number)

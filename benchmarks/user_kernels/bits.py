@@ -108,3 +108,33 @@ def SEPARATORS(quick: bool) -> UserKernel:
         lambda on: mark_separators_by_loop(on.text, on.marks),
         expected=lambda on: {"marks": np.isin(on.text, (32, 9, 10, 13, 44, 46, 59))},
     )
+
+
+@hip.jit
+def unpack(packed, scales, weights):
+    i = hip.grid(1)
+    if i < weights.size:
+        weights[i] = ((packed[i // 2] >> (4 * (i % 2))) & 15) * scales[i // 32]
+
+
+@peer
+def unpack_by_loop(packed, scales, weights):
+    for i in range(weights.size):
+        weights[i] = ((packed[i // 2] >> (4 * (i % 2))) & 15) * scales[i // 32]
+
+
+@kernel("packed-weights")
+def WEIGHTS(quick: bool) -> UserKernel:
+    """numbers of 4 bits, two in a byte, times a float32 for each 32 of them"""
+    size = 1024 if quick else 262_144
+    random = np.random.default_rng(743)
+    packed, scales = random.integers(0, 256, size // 2).astype(np.uint8), random.random(size // 32, np.float32)
+    return UserKernel(
+        {"packed": packed, "scales": scales, "weights": np.zeros(size, np.float32)},
+        ("weights",),
+        lambda on: unpack[blocks(size, THREADS), THREADS](on.packed, on.scales, on.weights),
+        lambda on: unpack_by_loop(on.packed, on.scales, on.weights),
+        expected=lambda on: {
+            "weights": np.stack([on.packed & 15, on.packed >> 4], axis=1).ravel() * on.scales.repeat(32)
+        },
+    )

@@ -189,3 +189,46 @@ def UPDATE(quick: bool) -> UserKernel:
         lambda on: add_to_clusters_by_loop(on.points, on.labels, on.sums, on.counts),
         restored=("sums", "counts"),
     )
+
+
+@hip.jit
+def sum_moments(bins, values, counts, sums, squares, cubes, fourths):
+    for i in range(hip.grid(1), bins.size, hip.gridsize(1)):
+        bin, x = bins[i], values[i]
+        hip.atomic.add(counts, bin, 1)
+        hip.atomic.add(sums, bin, x)
+        hip.atomic.add(squares, bin, x * x)
+        hip.atomic.add(cubes, bin, x * x * x)
+        hip.atomic.add(fourths, bin, x * x * x * x)
+
+
+@peer
+def sum_moments_by_loop(bins, values, counts, sums, squares, cubes, fourths):
+    for i in range(bins.size):
+        bin, x = bins[i], values[i]
+        counts[bin] += 1
+        sums[bin] += x
+        squares[bin] += x * x
+        cubes[bin] += x * x * x
+        fourths[bin] += x * x * x * x
+
+
+@kernel("moments-of-bins")
+def MOMENTS(quick: bool) -> UserKernel:
+    """counts and four sums of powers for each of 500 bins, in five arrays"""
+    size = 2000 if quick else 200_000
+    random = np.random.default_rng(744)
+    names = ("counts", "sums", "squares", "cubes", "fourths")
+    return UserKernel(
+        {
+            "bins": random.integers(0, 500, size),
+            "values": random.random(size),
+            "counts": np.zeros(500, np.int64),
+            **{name: np.zeros(500) for name in names[1:]},
+        },
+        names,
+        lambda on: sum_moments[64, THREADS](on.bins, on.values, on.counts, on.sums, on.squares, on.cubes, on.fourths),
+        lambda on: sum_moments_by_loop(on.bins, on.values, on.counts, on.sums, on.squares, on.cubes, on.fourths),
+        rtol=1e-9,
+        restored=names,
+    )

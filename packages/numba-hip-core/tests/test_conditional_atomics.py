@@ -81,3 +81,24 @@ def test_sums_maxima_and_places(share: float, form: str) -> None:
     assert best[0] == (keys * weights).max()
     assert count[0] == passed.size
     np.testing.assert_array_equal(np.sort(found[: count[0]]), np.sort(passed + keys[passed]))
+
+
+@pytest.mark.parametrize("arrays", [5, 9, 17])
+def test_updates_of_many_arrays(arrays):
+    """Of three types, which are read in between, in a loop."""
+    kinds = [np.int32, np.float32, np.float64]
+    names = [f"a{k}" for k in range(arrays)]
+    updates = "".join(f"        hip.atomic.add({name}, places[i], values[i] + {k})\n" for k, name in enumerate(names))
+    source = f"def kernel(places, values, seen, {', '.join(names)}):\n"
+    source += "    for i in range(hip.grid(1), places.size, hip.gridsize(1)):\n"
+    source += updates + "        seen[i] = values[i]\n"
+    made = {"hip": hip}
+    exec(source, made)
+    random = np.random.default_rng(arrays)
+    places, values = random.integers(0, 300, 4000), random.integers(0, 50, 4000).astype(np.int32)
+    found = [np.zeros(300, kinds[k % 3]) for k in range(arrays)]
+    seen = np.zeros_like(values)
+    hip.jit(made["kernel"])[3, 64](places, values, seen, *found)
+    for k, array in enumerate(found):
+        np.testing.assert_array_equal(array, np.bincount(places, values + k, 300))
+    np.testing.assert_array_equal(seen, values)

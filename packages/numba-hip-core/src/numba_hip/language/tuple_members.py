@@ -54,6 +54,7 @@ def _lower(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value
     found = []
     for place, member in enumerate(members):
         compared = _compare(context.typing_context, equals, member, value)
+        assert compared is not None  # or it would have no type
         operands = builder.extract_value(args[0], place), args[1]
         converted = (
             context.cast(builder, operand, given, wanted)

@@ -70,20 +70,23 @@ def find_divided_address(load: Instruction, block: Block, shapes: VectorShapes) 
     divisor = _divisor_of(quotient)
     if quotient is None or divisor is None or shapes.leaves_masked_loop(quotient, block):
         return None
-    (dividend, _), home = quotient.operands, shapes.homes[quotient]
+    dividend = quotient.operands[0]
     stride = shapes.of(dividend, block)
-    if stride is VARYING or not 0 < stride <= divisor:
-        return None
-    grows = (
-        shapes.never_wraps(dividend, home) if quotient.opcode == "ashr" else grows_without_sign(dividend, home, shapes)
-    )
-    if not grows:
+    if stride is VARYING or not 0 < stride <= divisor or not _grows(quotient, shapes):
         return None
     reach = shapes.reaches_over(dividend, stride)
     is_aligned = quotient.opcode != "udiv" and reach is not None and 1 << reach >= divisor
     terms = tuple(term for term in address.in_order if term[0] is not bases[0] and term not in varying)
     found = DividedAddress(bases[0], terms, address.offset, quotient, conversions, stride, divisor, is_aligned)
     return found if is_aligned or _can_permute(load, found) else None
+
+
+def _grows(quotient: Instruction, shapes: VectorShapes) -> bool:
+    """Whether what *quotient* divides, which is strided, is more in each lane than in the one before."""
+    dividend, home = quotient.operands[0], shapes.homes[quotient]
+    if quotient.opcode == "ashr":
+        return shapes.never_wraps(dividend, home)
+    return grows_without_sign(dividend, home, shapes)
 
 
 def _can_permute(load: Instruction, address: DividedAddress) -> bool:

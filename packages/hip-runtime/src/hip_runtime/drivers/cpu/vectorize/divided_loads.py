@@ -30,7 +30,7 @@ def load_divided(code: GangValues, load: Instruction, address: DividedAddress) -
         order = [address.stride * lane // address.divisor for lane in range(lanes.width)]
 
         def find() -> ir.Value:
-            few = builder.load(start, typ=ir.VectorType(load.type, count), align=nbytes & -nbytes)
+            few = builder.load(start, typ=ir.VectorType(load.type, count), align=min(load.align or 1, nbytes))
             return lanes.shuffle(few, lanes.vector_of(I32, order))
     else:
         permutation = find_permutation(nbytes)

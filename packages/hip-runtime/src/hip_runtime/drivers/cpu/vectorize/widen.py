@@ -263,7 +263,8 @@ class Widener(MemoryAccesses):
         if key not in self._divided:
             stride = self.shapes.of(dividend, self.block)
             assert stride is not VARYING
-            number = ir.Constant(division.type, divisor.number)  # type: ignore[union-attr]
+            assert isinstance(divisor, Constant)
+            number = ir.Constant(division.type, divisor.number)
             self._divided[key] = write_quotient_of_steps(self.lanes, self.scalar(dividend), stride, number)
         return self._divided[key][division.opcode == "urem"]
 

@@ -6,14 +6,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from llvmlite import ir
-
-from hip_runtime.drivers.cpu.analyses.address_terms import take_apart
 from hip_runtime.drivers.cpu.analyses.affine import signed_number
 from hip_runtime.drivers.cpu.analyses.integer_division import grows_without_sign
-from hip_runtime.drivers.cpu.analyses.private_arrays import is_private_address
 from hip_runtime.drivers.cpu.analyses.shape_rules import VARYING
 from hip_runtime.drivers.cpu.analyses.type_sizes import number_bytes
+from hip_runtime.drivers.cpu.analyses.varying_addresses import VaryingAddress, find_varying_address
 from hip_runtime.drivers.cpu.analyses.vector_shapes import VectorShapes
 from hip_runtime.drivers.cpu.ir.model import Block, Instruction, Value
 from hip_runtime.drivers.cpu.object_code.permutations import find_permutation
@@ -24,13 +21,11 @@ _MOST_DIVISOR = 32
 
 @dataclass(frozen=True)
 class DividedAddress:
-    """*base*, an address, plus *offset* bytes, *terms*, values with their factors, which are the same in all lanes, and
-    elements whose number is that of *quotient*, converted by *conversions* one after another. It divides a number that
-    grows by *stride* from lane to lane by *divisor*; *is_aligned* if the first lane's is a multiple."""
+    """What lanes have in common of *address*, and elements whose number is that of *quotient*, converted by
+    *conversions* one after another. It divides a number that grows by *stride* from lane to lane by *divisor*;
+    *is_aligned* if the first lane's is a multiple."""
 
-    base: Value
-    terms: tuple[tuple[Value, int], ...]
-    offset: int
+    address: VaryingAddress
     quotient: Instruction
     conversions: tuple[Instruction, ...]
     stride: int
@@ -45,7 +40,7 @@ class DividedAddress:
     @property
     def values(self) -> tuple[Value, ...]:
         """What it is computed from."""
-        return (self.base, *(value for value, _ in self.terms), self.dividend)
+        return (*self.address.common, self.dividend)
 
     def most_steps(self, lanes: int) -> int:
         """By how many elements the last one of so many *lanes* is at most beyond the first one."""
@@ -55,18 +50,13 @@ class DividedAddress:
 
 def find_divided_address(load: Instruction, block: Block, shapes: VectorShapes) -> DividedAddress | None:
     """The address that lanes *load* from, as seen from *block*, if it is such a one and can be loaded as such."""
-    (pointer,) = load.operands
-    is_plain = not (load.volatile or load.atomic or load.meets_tables) and not is_private_address(pointer)
-    if not is_plain or shapes.of(pointer, block) is not VARYING:
+    address = find_varying_address(load, block, shapes)
+    if address is None or len(address.varying) != 1:
         return None
-    address = take_apart(pointer, shapes.size_of)
-    bases = [value for value, _ in address.terms if isinstance(value.type, ir.PointerType)]
-    if len(bases) != 1 or shapes.of(bases[0], block) != 0:
+    ((index, size),) = address.varying
+    if size != number_bytes(load.type):
         return None
-    varying = [term for term in address.in_order if shapes.of(term[0], block) != 0]
-    if len(varying) != 1 or varying[0][1] != number_bytes(load.type):
-        return None
-    quotient, conversions = _peel(varying[0][0])
+    quotient, conversions = _peel(index)
     divisor = _divisor_of(quotient)
     if quotient is None or divisor is None or shapes.leaves_masked_loop(quotient, block):
         return None
@@ -76,8 +66,7 @@ def find_divided_address(load: Instruction, block: Block, shapes: VectorShapes) 
         return None
     reach = shapes.reaches_over(dividend, stride)
     is_aligned = quotient.opcode != "udiv" and reach is not None and 1 << reach >= divisor
-    terms = tuple(term for term in address.in_order if term[0] is not bases[0] and term not in varying)
-    found = DividedAddress(bases[0], terms, address.offset, quotient, conversions, stride, divisor, is_aligned)
+    found = DividedAddress(address, quotient, conversions, stride, divisor, is_aligned)
     return found if is_aligned or _can_permute(load, found) else None
 
 

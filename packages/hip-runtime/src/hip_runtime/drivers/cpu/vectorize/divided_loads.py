@@ -14,7 +14,7 @@ from hip_runtime.drivers.cpu.llvmir import I8, I32, I64, write_likely
 from hip_runtime.drivers.cpu.object_code.permutations import Permutation, find_permutation
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.page_loads import PAGE
-from hip_runtime.drivers.cpu.vectorize.permuted_elements import PermutedElements
+from hip_runtime.drivers.cpu.vectorize.permuted_elements import PermutedElements, write_common
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder, size_in_memory
 
 _NUMBER = ir.IntType(16)
@@ -58,10 +58,7 @@ def _write_start(code: GangValues, address: DividedAddress, nbytes: int) -> tupl
     for conversion in address.conversions:
         extend = builder.sext if conversion.opcode == "sext" else builder.zext
         quotient = extend(quotient, conversion.type)
-    distance = builder.add(builder.mul(quotient, I64(nbytes)), I64(address.offset))
-    for value, scale in address.terms:
-        distance = builder.add(distance, builder.mul(code.scalar(value), I64(scale)))
-    return builder.gep(code.scalar(address.base), [distance], source_etype=I8), rest
+    return write_common(code, address.address, builder.mul(quotient, I64(nbytes))), rest
 
 
 def _divide(builder: ir.IRBuilder, opcode: str, dividend: ir.Value, divisor: int) -> ir.Value:

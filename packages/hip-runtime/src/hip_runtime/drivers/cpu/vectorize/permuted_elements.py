@@ -1,4 +1,4 @@
-"""Elements of registers that permutations give all lanes: see `object_code.permutations`."""
+"""Elements of registers that permutations give all lanes, see `object_code.permutations`, and where such begin."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from hip_runtime.drivers.cpu.llvmir import I32
+from hip_runtime.drivers.cpu.analyses.varying_addresses import VaryingAddress
+from hip_runtime.drivers.cpu.llvmir import I8, I32, I64
 from hip_runtime.drivers.cpu.object_code.permutations import Permutation
+from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 
 
@@ -50,6 +52,15 @@ class PermutedElements:
             order = self._lanes.vector_of(I32, range(2 * parts[0].type.count))
             parts = [self._lanes.merge(pair[0], pair[1], order) for pair in in_pairs(parts)]
         return self._lanes.shuffle(parts[0], self._lanes.step_vector(I32, 1))
+
+
+def write_common(code: GangValues, address: VaryingAddress, distance: ir.Value) -> ir.Value:
+    """What lanes have in common of *address*, plus *distance* in bytes."""
+    builder = code.builder
+    distance = builder.add(distance, I64(address.offset))
+    for value, scale in address.terms:
+        distance = builder.add(distance, builder.mul(code.scalar(value), I64(scale)))
+    return builder.gep(code.scalar(address.base), [distance], source_etype=I8)
 
 
 def in_pairs(values: list[ir.Value]) -> list[list[ir.Value]]:

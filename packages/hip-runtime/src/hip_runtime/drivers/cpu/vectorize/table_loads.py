@@ -14,7 +14,7 @@ from hip_runtime.drivers.cpu.ir.model import Instruction
 from hip_runtime.drivers.cpu.llvmir import I8, I64, write_likely
 from hip_runtime.drivers.cpu.vectorize.gang_values import GangValues
 from hip_runtime.drivers.cpu.vectorize.page_loads import PAGE
-from hip_runtime.drivers.cpu.vectorize.permuted_elements import PermutedElements, in_pairs
+from hip_runtime.drivers.cpu.vectorize.permuted_elements import PermutedElements, in_pairs, write_common
 from hip_runtime.drivers.cpu.vectorize.vector_builder import VectorBuilder
 
 _I16 = ir.IntType(16)
@@ -24,7 +24,8 @@ def load_from_table(code: GangValues, load: Instruction, table: SmallTable) -> i
     """What *load* loads in each active lane, of which there is one, from *table*; undefined for others."""
     builder, lanes = code.builder, code.lanes
     lookup = _Lookup(lanes, table)
-    start, numbers, places = lookup.find_start(code), lookup.find_numbers(code), code.vector(load.operands[0])
+    start = write_common(code, table.address, I64(0))
+    numbers, places = lookup.find_numbers(code), code.vector(load.operands[0])
     offset = builder.and_(builder.ptrtoint(start, I64), I64(PAGE - 1))
     return write_likely(
         builder,
@@ -51,13 +52,6 @@ class _Lookup:
     def nbytes(self) -> int:
         """Bytes of the registers that the table is in, with what is behind it."""
         return self._registers * self._permutation.register_bytes
-
-    def find_start(self, code: GangValues) -> ir.Value:
-        """Where the table begins."""
-        distance = I64(self._table.offset)
-        for value, scale in self._table.terms:
-            distance = self._builder.add(distance, self._builder.mul(code.scalar(value), I64(scale)))
-        return self._builder.gep(code.scalar(self._table.base), [distance], source_etype=I8)
 
     def find_numbers(self, code: GangValues) -> ir.Value:
         """The index of each lane."""

@@ -225,3 +225,37 @@ def SIR(quick: bool) -> UserKernel:
         lambda on: epidemic_by_loop(on.rates, on.recoveries, 100, h, on.peaks),
         rtol=1e-4,
     )
+
+
+@hip.jit
+def add_bells(places, centres, width, heights):
+    i = hip.grid(1)
+    if i < places.size:
+        total = 0.0
+        for j in range(centres.size):
+            total += math.exp(-(((places[i] - centres[j]) / width) ** 2))
+        heights[i] = total
+
+
+@peer
+def add_bells_by_loop(places, centres, width, heights):
+    for i in range(places.size):
+        total = 0.0
+        for j in range(centres.size):
+            total += math.exp(-(((places[i] - centres[j]) / width) ** 2))
+        heights[i] = total
+
+
+@kernel("bell-curves")
+def BELLS(quick: bool) -> UserKernel:
+    """sums of narrow bell curves at many places, most of them far off, where ``exp`` is 0"""
+    random = np.random.default_rng(745)
+    places, centres = random.random(200 if quick else 20_000), random.random(10 if quick else 50)
+    return UserKernel(
+        {"places": places, "centres": centres, "heights": np.zeros_like(places)},
+        ("heights",),
+        lambda on: add_bells[blocks(places.size, THREADS), THREADS](on.places, on.centres, 0.01, on.heights),
+        lambda on: add_bells_by_loop(on.places, on.centres, 0.01, on.heights),
+        rtol=1e-12,
+        expected=lambda on: {"heights": np.exp(-(((on.places[:, None] - on.centres) / 0.01) ** 2)).sum(axis=1)},
+    )

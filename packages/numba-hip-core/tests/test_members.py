@@ -24,6 +24,7 @@ Pair = namedtuple("Pair", "first second")
 PAIR = Pair(1, 4)
 FOUND = {1, 5}
 FROZEN = frozenset([2, 2.5])
+EMPTY: set[int] = set()
 PRIMES = tuple(n for n in range(2, 120) if all(n % d for d in range(2, n)))
 WHOLE = np.arange(-2, 9)
 HALVES = np.array([1, 2, 2.5, -0.0, np.nan, np.inf])
@@ -53,7 +54,7 @@ CASES = {
     "a set": ("x in {1, 3, 7}", WHOLE),
     "not in a set": ("x not in {1, 2.5}", HALVES),
     "a set of variables": ("x in {other[3], 7}", WHOLE),
-    "captured sets": ("x in FOUND or x in FROZEN", HALVES),
+    "captured sets": ("x in FOUND or x in FROZEN or x in EMPTY", HALVES),
 }
 
 
@@ -63,6 +64,7 @@ def test_members(name):
     expression, values = CASES[name]
     source = f"def find(x, other):\n    return {expression}\n"
     names = {"Level": Level, "Shade": Shade, "PAIR": PAIR, "PRIMES": PRIMES, "FOUND": FOUND, "FROZEN": FROZEN}
+    names["EMPTY"] = EMPTY
     exec(source, names)
     find = names["find"]
     called = hip.jit(device=True)(find)

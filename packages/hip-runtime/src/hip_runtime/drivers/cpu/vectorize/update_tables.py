@@ -111,14 +111,7 @@ class UpdateTables:
         builder, table, item = code.builder, self._table_of(update), code.arguments[0]
         limit, own = (self._load(builder, item, name, table) for name in ("table_limits", "tables"))
         others = list(self._others(update))
-        alike = (
-            update.table,
-            update.operation,
-            update.align,
-            update.atomic,
-            update.location,
-            *(o.number for o in others),
-        )
+        alike = update.table, update.operation, update.align, update.atomic, update.location, *others
         name = f"spmd.update.{self._names.setdefault(alike, len(self._names))}"
         growth = TableGrowth(table.identity, f"spmd.grow.table.{table.number}")
         made = TableUpdate(update, growth, name, self._item.has_lines)
